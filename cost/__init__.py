@@ -1,0 +1,1 @@
+"""Cost formulas: cycles, bytes, energy. No IR."""

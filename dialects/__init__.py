@@ -1,0 +1,1 @@
+"""Dialects: types, attributes and operations, one file a dialect."""

@@ -1,0 +1,1 @@
+"""Ways into the IR from Python: tracing of pipelines."""

@@ -1,0 +1,1 @@
+"""Machine descriptions: dataclasses and one TOML file a machine."""

@@ -1,0 +1,1 @@
+"""Conversions between dialects and translations out of the IR, one file each."""

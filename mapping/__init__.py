@@ -1,0 +1,1 @@
+"""Mathematics of mappings: layouts, tilings, covers. No IR."""

@@ -1,0 +1,1 @@
+"""Passes within a dialect, one file a pass, and the named pipelines."""

@@ -1,0 +1,1 @@
+"""The command-line tools and the universe that xDSL finds them by."""

@@ -1,0 +1,48 @@
+"""What xDSL's tools get from cim-opt: dialects and passes by name.
+
+Every start of `xdsl-opt` in the environment loads this module, so it holds only names and
+factories; the factories import what they return when it is first asked for.
+"""
+
+from collections.abc import Callable
+from importlib import import_module
+from typing import Any
+
+from xdsl.universe import Universe
+
+DIALECTS = {
+    "pattern": "cim_opt.dialects.pattern:Pattern",
+    "upmem": "cim_opt.dialects.upmem:Upmem",
+}
+
+PASSES = {
+    "pattern-fuse": "cim_opt.passes.pattern_fuse:PatternFusePass",
+    "convert-pattern-to-upmem": (
+        "cim_opt.lowering.convert_pattern_to_upmem:ConvertPatternToUpmemPass"
+    ),
+    "pattern-to-upmem": "cim_opt.passes.pipelines:PatternToUpmemPipeline",
+}
+
+PASS_SUMMARIES = {
+    "pattern-fuse": "join chains of patterns into one kernel",
+    "convert-pattern-to-upmem": "place, distribute and lower pattern operations to upmem",
+    "pattern-to-upmem": "named pipeline: pattern-fuse (unless fuse=false), canonicalize, "
+    "convert-pattern-to-upmem, canonicalize",
+}
+"""One line a pass for `--help`, kept here so that no pass module is imported for it."""
+
+
+def _lazy(where: str) -> Callable[[], Any]:
+    """A factory that imports `module:name` when it is called."""
+
+    def load() -> Any:
+        module, _, name = where.partition(":")
+        return getattr(import_module(module), name)
+
+    return load
+
+
+CIM_UNIVERSE = Universe(
+    all_dialects={name: _lazy(where) for name, where in DIALECTS.items()},
+    all_passes={name: _lazy(where) for name, where in PASSES.items()},
+)
