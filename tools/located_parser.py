@@ -1,0 +1,94 @@
+"""A parser that remembers where every operation and every use of a value was written."""
+
+from bisect import bisect_right
+from dataclasses import replace
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnknownLoc
+from xdsl.ir import AttributeInvT, Operation, SSAValue
+from xdsl.parser import Parser, UnresolvedOperand
+from xdsl.utils.exceptions import ParseError, UnregisteredConstructException, VerifyException
+from xdsl.utils.lexer import Position, Span
+
+from cim_opt.errors import Location
+
+
+class LocatedVerifyException(VerifyException):
+    """A verification failure and the place in the text that it belongs to.
+
+    `location` is (file, line, column), or None when nothing around the operation has one.
+    """
+
+    def __init__(self, message: str, location: Location | None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.location = location
+
+
+class LocatedParser(Parser):
+    """xDSL's parser, with these differences:
+
+    - each operation without a `loc(...)` of its own gets its line and column;
+    - a value that is never defined is reported where it is first used, not at the end of file;
+    - a type or attribute that does not verify is reported with its place.
+
+    `line_offset` is the number of lines that stand before `text` in the file.
+    """
+
+    def __init__(
+        self, ctx: Context, text: str | bytes, name: str = "<unknown>", line_offset: int = 0
+    ) -> None:
+        super().__init__(ctx, text, name)
+        content = self.lexer.input.content
+        self._line_starts = [0, *(i + 1 for i, char in enumerate(content) if char == "\n")]
+        self._file = StringAttr(name)
+        self._line_offset = line_offset
+        self._first_uses: dict[str, Span] = {}
+
+    def place(self, position: Position) -> Location:
+        """(file, line, column) of a position in the text, both counted from 1.
+
+        By bisection: `Span.get_location` counts the lines from the start every time.
+        """
+        line = bisect_right(self._line_starts, position)
+        column = position - self._line_starts[line - 1] + 1
+        return self._file.data, line + self._line_offset, column
+
+    def parse_operation(self) -> Operation:
+        start = self.pos
+        op = super().parse_operation()
+        if isinstance(op.location, UnknownLoc):
+            _, line, column = self.place(start)
+            op.location = FileLineColLoc(self._file, IntAttr(line), IntAttr(column))
+        return op
+
+    def resolve_operand(
+        self, operand: UnresolvedOperand, type: AttributeInvT
+    ) -> SSAValue[AttributeInvT]:
+        name = operand.operand_name
+        if name not in self.ssa_values and name not in self.forward_ssa_references:
+            self._first_uses[name] = operand.span
+        return super().resolve_operand(operand, type)
+
+    def parse_module(self, allow_implicit_module: bool = True) -> ModuleOp:
+        try:
+            return super().parse_module(allow_implicit_module)
+        except ParseError as error:
+            raise self._at_first_use(error) from error
+        except VerifyException as error:
+            place = self.place(self.pos)
+            raise LocatedVerifyException(str(error), place) from error
+        except UnregisteredConstructException as error:
+            raise ParseError(Span(self.pos, self.pos, self.lexer.input), str(error)) from error
+
+    def _at_first_use(self, error: ParseError) -> ParseError:
+        """The same error, moved to the first use of a value that has no definition."""
+        undefined = [n for n in self.forward_ssa_references if n in self._first_uses]
+        if not undefined or not error.msg.startswith("values used but not defined"):
+            return error
+        first = min(undefined, key=lambda name: self._first_uses[name].start)
+        return replace(
+            error,
+            span=self._first_uses[first],
+            msg=f"value %{first} is used but not defined",
+        )
