@@ -1,13 +1,14 @@
 """`cim-opt`: xDSL's optimizer driver with our passes, located one-line errors and exit codes."""
 
 import argparse
+import inspect
 import os
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from importlib.metadata import version
 from io import StringIO
-from typing import IO, ClassVar
+from typing import IO, Any, ClassVar
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.frontend.mlir import MLIRFrontend
@@ -17,6 +18,7 @@ from xdsl.utils.arg_spec import parse_spec
 from xdsl.utils.diagnostic import Diagnostic
 from xdsl.utils.exceptions import (
     DiagnosticException,
+    ParseError,
     PassFailedException,
     VerifyException,
 )
@@ -24,9 +26,9 @@ from xdsl.xdsl_opt_main import xDSLOptMain
 
 from cim_opt.errors import UserError
 from cim_opt.locations import location_of
-from cim_opt.tools.failures import describe, one_line, run_tool
+from cim_opt.tools.failures import Crash, describe, one_line, run_tool
 from cim_opt.tools.located_parser import LocatedParser, LocatedVerifyException
-from cim_opt.tools.pass_options import check_pipeline
+from cim_opt.tools.pass_options import check_options, check_pipeline
 from cim_opt.tools.universe import PASS_SUMMARIES
 
 
@@ -60,6 +62,7 @@ class CimOptMain(xDSLOptMain):
         arg_parser.epilog = "passes of cim-opt, beside xDSL's own:\n" + "\n".join(lines)
 
     def setup_pipeline(self) -> None:
+        self._check_target()
         check_pipeline(self.available_passes, self.args.passes)
         super().setup_pipeline()
         verify_and_print = self.pipeline.callback
@@ -73,6 +76,14 @@ class CimOptMain(xDSLOptMain):
                 raise _located(error, module, before) from error
 
         self.pipeline = replace(self.pipeline, callback=callback)
+
+    def _check_target(self) -> None:
+        """Refuses unknown options of `-t` before any pass has run."""
+        spec = parse_spec(self.args.target)
+        entry: Callable[..., Any] = self.available_targets[spec.name]
+        # xDSL still knows an older form of target, a plain function, that takes no options.
+        if not inspect.signature(entry).parameters:
+            check_options("target", entry(), spec)
 
     def get_input_stream(self) -> tuple[IO[bytes], str]:
         if self.args.input_file in (None, "-"):
@@ -99,13 +110,19 @@ class CimOptMain(xDSLOptMain):
         spec = parse_spec(self.args.frontend or file_extension)
         if spec.name != MLIRFrontend.name:
             return super().parse_chunk(chunk, file_extension, start_offset)
-        MLIRFrontend.from_spec(spec)  # refuses options that the front end does not have
+        check_options("front end", MLIRFrontend, spec)
         try:
             text = chunk.read().decode()
         except UnicodeDecodeError as error:
             raise UserError(f"not text in UTF-8: byte {error.start} of the input") from error
         parser = LocatedParser(self.ctx, text, self.get_input_name(), start_offset)
-        return parser.parse_module(not self.args.no_implicit_module)
+        try:
+            return parser.parse_module(not self.args.no_implicit_module)
+        except (ParseError, DiagnosticException):
+            raise
+        except Exception as error:
+            file, line, column = parser.place(parser.pos)
+            raise Crash(error, f"parsing {file}:{line}:{column}") from error
 
     def apply_passes(self, prog: ModuleOp) -> None:
         self._running = None
@@ -120,6 +137,10 @@ class CimOptMain(xDSLOptMain):
             if self.args.verify_diagnostics:
                 raise PassFailedException(describe(error, self.get_input_name())) from error
             raise
+        except Exception as error:
+            if self._running is None:
+                raise
+            raise Crash(error, f"in pass '{self._running.name}'") from error
 
     def _in_pass(self, error: DiagnosticException) -> DiagnosticException:
         """A pass's own failure, with the pass's name when a pass was running."""

@@ -24,6 +24,13 @@ INTERNAL_ERROR = 70
 INTERRUPTED = 130
 
 
+class Crash(Exception):
+    """An exception that is not meant for the user, with what was being done: a mistake of ours."""
+
+    def __init__(self, error: Exception, doing: str) -> None:
+        super().__init__(f"{type(error).__name__}: {error} ({doing})")
+
+
 def one_line(text: str) -> str:
     """`text` with line breaks and the spaces around them made into single spaces."""
     return " ".join(text.split())
@@ -44,7 +51,9 @@ def describe(error: BaseException, source: str) -> str | None:
             return f"{error.span.get_location()}: error: {_parse_message(error)}"
         case LocatedVerifyException(location=(file, line, column)):
             return f"{file}:{line}:{column}: error: {one_line(str(error))}"
-        case ArgSpecParseError() | DiagnosticException():
+        case ArgSpecParseError():
+            return f"{source}: error: {_spec_message(error)}"
+        case DiagnosticException():
             return f"{source}: error: {one_line(str(error))}"
         case OSError(filename=str(name), strerror=str(reason)):
             return f"{source}: error: cannot open '{name}': {reason}"
@@ -58,6 +67,17 @@ def _parse_message(error: ParseError) -> str:
         return one_line(error.msg)
     places = ", ".join(str(span.get_location()) for span, _ in error.refs)
     return one_line(f"{error.msg}; {error.ref_text or 'see'} {places}")
+
+
+def _spec_message(error: ArgSpecParseError) -> str:
+    """`pass pipeline, column 5: what was expected`.
+
+    The exception keeps neither its place nor its message, only the text: a heading, the place
+    as `pass-pipeline:line:column`, the pipeline, a line of carets, the message.
+    """
+    lines = str(error).strip().splitlines()
+    column = lines[1].rpartition(":")[2]
+    return f"pass pipeline '{lines[2]}', column {column}: {lines[-1].strip()}"
 
 
 def run_tool(tool: str, body: Callable[[], int]) -> int:
@@ -85,10 +105,10 @@ def _report(tool: str, error: BaseException) -> int:
     if line is not None:
         print(line, file=sys.stderr)
         return USER_ERROR
-    what = one_line(f"{type(error).__name__}: {error}")
+    what = str(error) if isinstance(error, Crash) else f"{type(error).__name__}: {error}"
     print(
-        f"{tool}: internal error: {what}; this is a mistake in {tool}, not in the input; "
-        "CIM_OPT_DEBUG=1 shows where",
+        f"{tool}: internal error: {one_line(what)}; the input is not known to be wrong; "
+        "CIM_OPT_DEBUG=1 shows where this comes from",
         file=sys.stderr,
     )
     return INTERNAL_ERROR

@@ -7,7 +7,12 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import FileLineColLoc, IntAttr, ModuleOp, StringAttr, UnknownLoc
 from xdsl.ir import AttributeInvT, Operation, SSAValue
 from xdsl.parser import Parser, UnresolvedOperand
-from xdsl.utils.exceptions import ParseError, UnregisteredConstructException, VerifyException
+from xdsl.utils.exceptions import (
+    MultipleSpansParseError,
+    ParseError,
+    UnregisteredConstructException,
+    VerifyException,
+)
 from xdsl.utils.lexer import Position, Span
 
 from cim_opt.errors import Location
@@ -44,6 +49,7 @@ class LocatedParser(Parser):
         self._file = StringAttr(name)
         self._line_offset = line_offset
         self._first_uses: dict[str, Span] = {}
+        self._operations = False
 
     def place(self, position: Position) -> Location:
         """(file, line, column) of a position in the text, both counted from 1.
@@ -56,6 +62,7 @@ class LocatedParser(Parser):
 
     def parse_operation(self) -> Operation:
         start = self.pos
+        self._operations = True
         op = super().parse_operation()
         if isinstance(op.location, UnknownLoc):
             _, line, column = self.place(start)
@@ -74,21 +81,30 @@ class LocatedParser(Parser):
         try:
             return super().parse_module(allow_implicit_module)
         except ParseError as error:
-            raise self._at_first_use(error) from error
+            raise self._explained(error) from error
         except VerifyException as error:
             place = self.place(self.pos)
             raise LocatedVerifyException(str(error), place) from error
         except UnregisteredConstructException as error:
             raise ParseError(Span(self.pos, self.pos, self.lexer.input), str(error)) from error
 
+    def _explained(self, error: ParseError) -> ParseError:
+        """The same error, better placed or worded where the end of the text was the trouble."""
+        if error.msg.startswith("values used but not defined"):
+            return self._at_first_use(error)
+        if isinstance(error, MultipleSpansParseError):
+            return error
+        if error.span.start < self.lexer.input.len:
+            return error
+        if not self._operations:
+            return replace(error, msg="no operation in the input")
+        return replace(error, msg=f"the input ends too early: {error.msg.strip()}")
+
     def _at_first_use(self, error: ParseError) -> ParseError:
-        """The same error, moved to the first use of a value that has no definition."""
-        undefined = [n for n in self.forward_ssa_references if n in self._first_uses]
-        if not undefined or not error.msg.startswith("values used but not defined"):
+        undefined = [name for name in self.forward_ssa_references if name in self._first_uses]
+        if not undefined:
             return error
         first = min(undefined, key=lambda name: self._first_uses[name].start)
         return replace(
-            error,
-            span=self._first_uses[first],
-            msg=f"value %{first} is used but not defined",
+            error, span=self._first_uses[first], msg=f"value %{first} is used but not defined"
         )

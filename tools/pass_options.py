@@ -1,4 +1,7 @@
-"""Checks of a pass pipeline's text before anything runs, with messages that say what to write."""
+"""Checks of `name{option=value}` texts before anything runs, with messages that say what to write.
+
+Passes, targets and front ends are all written so (xDSL's ArgSpec).
+"""
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
@@ -7,7 +10,12 @@ from types import NoneType
 from typing import Any, get_args, get_type_hints
 
 from xdsl.passes import ModulePass
-from xdsl.utils.arg_spec import ArgSpec, ParameterListType, parse_pipeline
+from xdsl.utils.arg_spec import (
+    ArgSpec,
+    ArgSpecConvertible,
+    ParameterListType,
+    parse_pipeline,
+)
 from xdsl.utils.hints import isa, type_repr
 
 from cim_opt.errors import UserError
@@ -26,7 +34,7 @@ def check_pipeline(passes: Mapping[str, Callable[[], type[ModulePass]]], text: s
                 remedy=_nearest(spec.name, passes) or "cim-opt --help lists the passes",
             )
     for spec in specs:
-        _check_options(passes[spec.name](), spec)
+        check_options("pass", passes[spec.name](), spec)
 
 
 def _nearest(name: str, known: Iterable[str]) -> str | None:
@@ -37,28 +45,29 @@ def _nearest(name: str, known: Iterable[str]) -> str | None:
     return f"did you mean {' or '.join(repr(match) for match in matches)}?"
 
 
-def _check_options(cls: type[ModulePass], spec: ArgSpec) -> None:
+def check_options(kind: str, cls: type[ArgSpecConvertible], spec: ArgSpec) -> None:
+    """Raises UserError when `cls` cannot be made from `spec`; `kind` is what a `cls` is called."""
     types = _option_types(cls)
     for name, values in spec.normalize_parameter_names().parameters.items():
         if name not in types:
-            taken = ", ".join(f"{key}: {type_repr(kind)}" for key, kind in types.items())
+            taken = ", ".join(f"{_spelt(key)}: {type_repr(value)}" for key, value in types.items())
             raise UserError(
-                f"pass '{spec.name}' has no option '{name}'",
+                f"{kind} '{spec.name}' has no option '{_spelt(name)}'",
                 f"it takes {taken}" if taken else "it takes none",
-                _nearest(name, types),
+                _nearest(_spelt(name), map(_spelt, types)),
             )
         if not _fits(values, types[name]):
             raise UserError(
-                f"pass '{spec.name}': option '{name}' cannot be {_written(values)}",
+                f"{kind} '{spec.name}': option '{_spelt(name)}' cannot be {_written(values)}",
                 f"it takes {type_repr(types[name])}",
             )
     try:
         cls.from_spec(spec)
     except ValueError as error:
-        raise UserError(f"pass '{spec.name}': {error}") from error
+        raise UserError(f"{kind} '{spec.name}': {error}") from error
 
 
-def _option_types(cls: type[ModulePass]) -> dict[str, Any]:
+def _option_types(cls: type[ArgSpecConvertible]) -> dict[str, Any]:
     hints = get_type_hints(cls)
     return {f.name: hints[f.name] for f in fields(cls) if f.init and f.name != "name"}
 
@@ -68,6 +77,11 @@ def _fits(values: ParameterListType, kind: Any) -> bool:
     if not values:
         return NoneType in get_args(kind)
     return isa(values, kind) or (len(values) == 1 and isa(values[0], kind))
+
+
+def _spelt(name: str) -> str:
+    """The name of a field as an option: xDSL takes `-` and `_` for each other there."""
+    return name.replace("_", "-")
 
 
 def _written(values: ParameterListType) -> str:

@@ -1,0 +1,39 @@
+"""Collects `tests/filecheck/**/*.mlir` as tests; their `// RUN:` lines run in this process."""
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from run_lines import RunLineFailure, run_file
+
+FILECHECK = Path(__file__).parent / "filecheck"
+
+
+class RunLineItem(pytest.Item):
+    """All RUN lines of one file."""
+
+    def runtest(self) -> None:
+        with tempfile.TemporaryDirectory() as scratch:
+            run_file(self.path, Path(scratch))
+
+    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> str:
+        if isinstance(excinfo.value, RunLineFailure):
+            return str(excinfo.value)
+        return str(super().repr_failure(excinfo))
+
+    def reportinfo(self) -> tuple[Path, int, str]:
+        return self.path, 0, f"RUN lines of {self.path.name}"
+
+
+class RunLineFile(pytest.File):
+    """A test file in MLIR text."""
+
+    def collect(self) -> Iterator[pytest.Item]:
+        yield RunLineItem.from_parent(self, name="RUN")
+
+
+def pytest_collect_file(file_path: Path, parent: pytest.Collector) -> pytest.Collector | None:
+    if file_path.suffix == ".mlir" and file_path.is_relative_to(FILECHECK):
+        return RunLineFile.from_parent(parent, path=file_path)
+    return None
