@@ -1,11 +1,15 @@
 """Collects `tests/filecheck/**/*.mlir` as tests; their `// RUN:` lines run in this process."""
 
+import os
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from run_lines import RunLineFailure, run_file
+
+# Set by a developer, it would turn the errors that tests expect into tracebacks.
+os.environ.pop("CIM_OPT_DEBUG", None)
 
 FILECHECK = Path(__file__).parent / "filecheck"
 
