@@ -95,6 +95,9 @@ class UpmemMachine:
     dma_write_engine_cycles: float
     dma_write_engine_cycles_per_byte: float
     combine_exponent: float
+    dma_queue_weight: float
+    dma_burst_weight: float
+    dma_resume_cycles: float
 
     # Synchronisation.
     mutex_lock_instructions: int
@@ -254,7 +257,7 @@ def _check(field: "Field[Any]", value: object, where: str) -> object:
     if not isinstance(value, list | tuple):
         raise _wrong_type(field.name, "a list of numbers", value, where)
     whole = field.type == tuple[int, ...]
-    items = cast("list[object]", list(cast("list[object]", value)))
+    items = cast("list[object]", value)
     return tuple(_number(field.name, item, whole, where) for item in items)
 
 
