@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from typing import ClassVar
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
+    DenseArrayBase,
     Float32Type,
     Float64Type,
     IndexType,
@@ -141,6 +142,18 @@ def _check_vector(value: SSAValue, what: str) -> TensorType:
         raise VerifyException(f"{what} is a 1-D tensor, got {attr}")
     element_bytes(attr.element_type)
     return attr
+
+
+def _element_type(attr: Attribute) -> Attribute:
+    return attr.element_type if isa(attr, TensorType) else attr
+
+
+def _check_combine(region: Region, types: Sequence[Attribute]) -> None:
+    if [arg.type for arg in region.block.args] != [*types, *types]:
+        raise VerifyException("combine region takes the types of init twice")
+    last = region.block.last_op
+    if not isinstance(last, YieldOp) or [value.type for value in last.arguments] != [*types]:
+        raise VerifyException("combine region yields the types of init")
 
 
 def _check_offset(offset: int) -> None:
@@ -400,7 +413,7 @@ class MergeScanOp(IRDLOperation):
 
     ```mlir
     %y, %c = upmem.merge_scan locals(%l : tensor<?xi32>) totals(%t : tensor<?xi32>)
-        init(%i : i32) tasklets 16 per_dpu %n chunk %k {
+        init(%i : i32) tasklets 16 per_dpu %n chunk %k -> (tensor<?xi32>) carry (i32) {
     ^bb0(%a: i32, %b: i32):
       %s = arith.addi %a, %b : i32
       upmem.yield %s : i32
@@ -456,17 +469,96 @@ class MergeScanOp(IRDLOperation):
         count = len(self.inits)
         if not count or len(self.locals_) != count or len(self.totals) != count:
             raise VerifyException("has as many locals as totals and initial values, at least one")
-        types = [value.type for value in self.inits]
-        if [arg.type for arg in self.combine.block.args] != [*types, *types]:
-            raise VerifyException("combine region takes the types of init twice")
-        last = self.combine.block.last_op
+        _check_combine(self.combine, [value.type for value in self.inits])
+
+
+@irdl_op_definition
+class MergeReduceOp(IRDLOperation):
+    """Host pass that folds the partial results of all DPUs, in order, onto the initial values.
+
+    Partial result s of `partials` is its element s*stride, or for a tensor accumulator of K
+    elements its elements s*stride ... + K, combined element by element. The region takes
+    (lhs..., rhs...), one of each a reduce, and works on elements.
+
+    ```mlir
+    %r = upmem.merge_reduce partials(%p : tensor<?xi32>) init(%i : i32) strides [2] -> (i32) {
+    ^bb0(%a: i32, %b: i32):
+      %s = arith.addi %a, %b : i32
+      upmem.yield %s : i32
+    }
+    ```
+    """
+
+    name = "upmem.merge_reduce"
+    partials = var_operand_def(TensorType)
+    inits = var_operand_def()
+    strides = prop_def(DenseArrayBase.constr(i64))
+    merged = var_result_def()
+    combine = region_def("single_block")
+    irdl_options = (AttrSizedOperandSegments(as_property=True),)
+    assembly_format = (
+        "`partials` `(` $partials `:` type($partials) `)` `init` `(` $inits `:` type($inits) `)` "
+        "`strides` $strides `->` `(` type($merged) `)` attr-dict-with-keyword $combine"
+    )
+    traits = traits_def(Pure(), IsolatedFromAbove())
+
+    def __init__(
+        self,
+        partials: Sequence[SSAValue],
+        inits: Sequence[SSAValue],
+        strides: Sequence[int],
+        combine: Region,
+    ):
+        super().__init__(
+            operands=[list(partials), list(inits)],
+            result_types=[[v.type for v in inits]],
+            properties={"strides": DenseArrayBase.from_list(i64, list(strides))},
+            regions=[combine],
+        )
+
+    def verify_(self) -> None:
+        count = len(self.inits)
+        if not count or len(self.partials) != count or len(self.strides) != count:
+            raise VerifyException("has as many partials as strides and initial values")
+        _check_combine(self.combine, [_element_type(value.type) for value in self.inits])
+
+
+@irdl_op_definition
+class HostThreadOp(IRDLOperation):
+    """Host work on a thread of its own, beside transfers and kernels, from here to the end.
+
+    Its results may be used after it; the program's end waits for it.
+
+    ```mlir
+    %r = upmem.host_thread -> (tensor<?xi32>) {
+      %y = pattern.map(%x in %tail : tensor<?xi32>) -> tensor<?xi32> {
+        %d = arith.addi %x, %x : i32
+        pattern.yield %d : i32
+      }
+      upmem.yield %y : tensor<?xi32>
+    }
+    ```
+    """
+
+    name = "upmem.host_thread"
+    outs = var_result_def()
+    body = region_def("single_block")
+    assembly_format = "`->` `(` type($outs) `)` attr-dict-with-keyword $body"
+    traits = traits_def(RecursiveMemoryEffect())
+
+    def __init__(self, result_types: Sequence[Attribute], body: Region):
+        super().__init__(result_types=[list(result_types)], regions=[body])
+
+    def verify_(self) -> None:
+        last = self.body.block.last_op
+        types = [value.type for value in self.outs]
         if not isinstance(last, YieldOp) or [v.type for v in last.arguments] != types:
-            raise VerifyException("combine region yields the types of init")
+            raise VerifyException("yields its results")
 
 
 @irdl_op_definition
 class YieldOp(AbstractYieldOperation[Attribute]):
-    """Ends a combine region.
+    """Ends a combine region or a host thread.
 
     ```mlir
     upmem.yield %s : i32
@@ -474,7 +566,9 @@ class YieldOp(AbstractYieldOperation[Attribute]):
     """
 
     name = "upmem.yield"
-    traits = lazy_traits_def(lambda: (IsTerminator(), Pure(), HasParent(MergeScanOp)))
+    traits = lazy_traits_def(
+        lambda: (IsTerminator(), Pure(), HasParent(MergeScanOp, MergeReduceOp, HostThreadOp))
+    )
 
 
 # -- kernel side -------------------------------------------------------------------------------
@@ -753,6 +847,8 @@ HOST_OPS: list[type[Operation]] = [
     WaitOp,
     CompactOp,
     MergeScanOp,
+    MergeReduceOp,
+    HostThreadOp,
     YieldOp,
 ]
 
