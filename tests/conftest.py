@@ -1,5 +1,8 @@
 """Collects `tests/filecheck/**/*.mlir` as tests; their `// RUN:` lines run in this process."""
 
+# pytest leaves the keyword arguments of `from_parent` untyped.
+# pyright: reportUnknownMemberType=false
+
 import os
 import tempfile
 from collections.abc import Iterator
@@ -19,12 +22,10 @@ class RunLineItem(pytest.Item):
 
     def runtest(self) -> None:
         with tempfile.TemporaryDirectory() as scratch:
-            run_file(self.path, Path(scratch))
-
-    def repr_failure(self, excinfo: pytest.ExceptionInfo[BaseException]) -> str:
-        if isinstance(excinfo.value, RunLineFailure):
-            return str(excinfo.value)
-        return str(super().repr_failure(excinfo))
+            try:
+                run_file(self.path, Path(scratch))
+            except RunLineFailure as failure:
+                pytest.fail(str(failure), pytrace=False)
 
     def reportinfo(self) -> tuple[Path, int, str]:
         return self.path, 0, f"RUN lines of {self.path.name}"

@@ -1,5 +1,6 @@
 """A parser that remembers where every operation and every use of a value was written."""
 
+import re
 from bisect import bisect_right
 from dataclasses import replace
 
@@ -16,6 +17,11 @@ from xdsl.utils.exceptions import (
 from xdsl.utils.lexer import Position, Span
 
 from cim_opt.errors import Location
+from cim_opt.tools.nearest import nearest
+
+# xDSL reports these after it has read the name, so at the word that follows.
+_UNKNOWN_OP = re.compile(r"Operation (\S+) is not registered")
+_BAD_NAME = re.compile(r"Operation (\S+) |'(\S+)' is not registered|undefined symbol alias '(\S+)'")
 
 
 class LocatedVerifyException(VerifyException):
@@ -94,6 +100,8 @@ class LocatedParser(Parser):
             return self._at_first_use(error)
         if isinstance(error, MultipleSpansParseError):
             return error
+        if (match := _BAD_NAME.match(error.msg)) is not None:
+            return self._at_name(error, match[match.lastindex or 0])
         if error.span.start < self.lexer.input.len:
             return error
         if not self._operations:
@@ -108,3 +116,18 @@ class LocatedParser(Parser):
         return replace(
             error, span=self._first_uses[first], msg=f"value %{first} is used but not defined"
         )
+
+    def _at_name(self, error: ParseError, name: str) -> ParseError:
+        """The same error, moved back to the name it is about, with what was perhaps meant."""
+        start = self.lexer.input.content.rfind(name, 0, error.span.start)
+        span = error.span if start < 0 else Span(start, start + len(name), self.lexer.input)
+        advice = self._advice(name) if _UNKNOWN_OP.match(error.msg) else None
+        return replace(error, span=span, msg=f"{error.msg}; {advice}" if advice else error.msg)
+
+    def _advice(self, name: str) -> str | None:
+        dialect, _, own_name = name.partition(".")
+        if dialect in self.ctx.registered_dialect_names:
+            names = (op.name.partition(".") for op in self.ctx.loaded_ops)
+            return nearest(own_name, (known for owner, _, known in names if owner == dialect))
+        advice = nearest(dialect, self.ctx.registered_dialect_names)
+        return f"there is no dialect '{dialect}'{f', {advice}' if advice else ''}"

@@ -3,9 +3,8 @@
 Passes, targets and front ends are all written so (xDSL's ArgSpec).
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
-from difflib import get_close_matches
 from types import NoneType
 from typing import Any, get_args, get_type_hints
 
@@ -19,6 +18,7 @@ from xdsl.utils.arg_spec import (
 from xdsl.utils.hints import isa, type_repr
 
 from cim_opt.errors import UserError
+from cim_opt.tools.nearest import nearest
 
 
 def check_pipeline(passes: Mapping[str, Callable[[], type[ModulePass]]], text: str) -> None:
@@ -31,18 +31,10 @@ def check_pipeline(passes: Mapping[str, Callable[[], type[ModulePass]]], text: s
         if spec.name not in passes:
             raise UserError(
                 f"no pass '{spec.name}'",
-                remedy=_nearest(spec.name, passes) or "cim-opt --help lists the passes",
+                remedy=nearest(spec.name, passes) or "cim-opt --help lists the passes",
             )
     for spec in specs:
         check_options("pass", passes[spec.name](), spec)
-
-
-def _nearest(name: str, known: Iterable[str]) -> str | None:
-    """`did you mean 'a' or 'b'?` for the names most like `name`, if any is."""
-    matches = get_close_matches(name, list(known), n=3, cutoff=0.6)
-    if not matches:
-        return None
-    return f"did you mean {' or '.join(repr(match) for match in matches)}?"
 
 
 def check_options(kind: str, cls: type[ArgSpecConvertible], spec: ArgSpec) -> None:
@@ -54,7 +46,7 @@ def check_options(kind: str, cls: type[ArgSpecConvertible], spec: ArgSpec) -> No
             raise UserError(
                 f"{kind} '{spec.name}' has no option '{_spelt(name)}'",
                 f"it takes {taken}" if taken else "it takes none",
-                _nearest(_spelt(name), map(_spelt, types)),
+                nearest(_spelt(name), map(_spelt, types)),
             )
         if not _fits(values, types[name]):
             raise UserError(
