@@ -90,10 +90,10 @@ def _neutral_of(value: SSAValue, lhs: SSAValue, rhs: SSAValue) -> int | float | 
     if not isinstance(owner, Operation):
         return None
     neutral = _NEUTRALS.get(type(owner))
-    if neutral is None or {*owner.operands} != {lhs, rhs} or lhs is rhs:
+    if neutral is None or set(owner.operands) != {lhs, rhs}:
         return None
     return neutral(_width(value.type))
 
 
 def _width(attr: Attribute) -> int:
-    return attr.width.data if isinstance(attr, IntegerType) else 32
+    return attr.bitwidth if isinstance(attr, IntegerType) else 32
