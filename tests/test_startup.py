@@ -1,0 +1,51 @@
+"""Start-up stays fast: what every xdsl-opt start imports, and the time of `cim-opt --help`."""
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+TOOL = Path(sys.executable).parent / "cim-opt"
+HEAVY = {"numpy", "islpy", "z3", "scipy"}
+LIMIT_SECONDS = 0.5
+
+
+def imported(code: str) -> set[str]:
+    """The top-level packages that a fresh Python imports for `code`."""
+    command = [sys.executable, "-X", "importtime", "-c", code]
+    log = subprocess.run(command, capture_output=True, text=True, check=True).stderr
+    names = (line.rpartition("|")[2].strip() for line in log.splitlines() if "|" in line)
+    return {name.partition(".")[0] for name in names}
+
+
+def test_the_log_would_show_a_heavy_import() -> None:
+    assert "numpy" in imported("import numpy")
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        "import cim_opt.tools.universe",
+        "from xdsl.universe import Universe; Universe.get_multiverse()",
+        "import cim_opt.tools.cim_opt",
+        "from cim_opt.tools.cim_opt import main; main(['--help'])",
+    ],
+)
+def test_start_imports_nothing_heavy(code: str) -> None:
+    assert imported(code) & HEAVY == set()
+
+
+def test_import_of_the_package_alone_imports_no_xdsl() -> None:
+    assert "xdsl" not in imported("import cim_opt")
+
+
+def test_help_is_quick() -> None:
+    def seconds() -> float:
+        start = time.perf_counter()
+        subprocess.run([TOOL, "--help"], capture_output=True, check=True)
+        return time.perf_counter() - start
+
+    # The best of three: other work on the machine only ever adds time.
+    assert min(seconds() for _ in range(3)) < LIMIT_SECONDS
