@@ -41,7 +41,7 @@ def run(line: str, folder: Path) -> subprocess.CompletedProcess[str]:
 
 
 def test_blocks_are_found_and_set_up_is_left_out() -> None:
-    text = "```sh\nmake demo\ncim-opt \\\n  --help\n```\n```mlir\nfoo\n```\n```sh\nmake demons\n```\n"
+    text = "```sh\nmake demo\ncim-opt \\\n  --help\n```\n```mlir\nx\n```\n```sh\nmake demons\n```\n"
     assert commands(text) == ["make demo", "cim-opt    --help", "make demons"]
     assert to_run(text) == ["cim-opt    --help", "make demons"]
 
