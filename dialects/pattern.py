@@ -24,7 +24,6 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerAttr,
     IntegerType,
-    Signedness,
     TensorType,
     UnitAttr,
     i1,
@@ -54,14 +53,16 @@ from xdsl.traits import (
     IsolatedFromAbove,
     IsTerminator,
     Pure,
-    RecursiveMemoryEffect,
     RecursivelySpeculatable,
+    RecursiveMemoryEffect,
     is_side_effect_free,
 )
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
-ELEMENT_WIDTHS = (1, 8, 16, 32, 64)
+ELEMENT_TYPES = frozenset[Attribute](
+    [*(IntegerType(width) for width in (1, 8, 16, 32, 64)), Float32Type()]
+)
 ELEMENT_TYPES_TEXT = "i1, i8, i16, i32, i64 and f32"
 
 Binding = tuple[BlockArgument, SSAValue]
@@ -69,9 +70,7 @@ Binding = tuple[BlockArgument, SSAValue]
 
 def is_element_type(attr: Attribute) -> bool:
     """True for the element types of the dialect: i1, i8, i16, i32, i64 (signless) and f32."""
-    if isinstance(attr, IntegerType):
-        return attr.signedness.data == Signedness.SIGNLESS and attr.width.data in ELEMENT_WIDTHS
-    return isinstance(attr, Float32Type)
+    return attr in ELEMENT_TYPES
 
 
 def vector_type(value: SSAValue) -> TensorType:
@@ -298,8 +297,18 @@ class PatternOp(IRDLOperation, HasCanonicalizationPatternsInterface):
                 f"has {len(actual)} results, but its element function yields {len(expected)}"
             )
         for index, (want, got) in enumerate(zip(expected, actual, strict=True)):
-            if not _result_fits(want, got):
+            if not self._result_fits(want, got):
                 raise VerifyException(f"result {index} is {got}, expected {want}")
+
+    @classmethod
+    def _result_fits(cls, want: Attribute, got: Attribute) -> bool:
+        """True when `got` is `want`, or one of their lengths is `?`."""
+        if want == got:
+            return True
+        if not isa(want, TensorType) or not isa(got, TensorType) or got.get_num_dims() != 1:
+            return False
+        lengths = {want.get_shape()[0], got.get_shape()[0]}
+        return want.element_type == got.element_type and DYNAMIC_INDEX in lengths
 
     # -- syntax --------------------------------------------------------------------------------
 
@@ -617,6 +626,10 @@ class FilterBase(PatternOp):
         expected = [self._kept_vector(value) for value in self.kept()]
         self._verify_result_types(expected, [value.type for value in self.outs[:-1]])
 
+    @classmethod
+    def _result_fits(cls, want: Attribute, got: Attribute) -> bool:
+        return want == got  # how many are kept is known only at run time
+
     def _kept_vector(self, value: SSAValue) -> TensorType:
         if isa(value.type, TensorType):
             if value not in self.input_args():
@@ -739,6 +752,10 @@ class ReduceOp(FoldOp):
 
     name = "pattern.reduce"
 
+    @classmethod
+    def _result_fits(cls, want: Attribute, got: Attribute) -> bool:
+        return want == got
+
 
 @irdl_op_definition
 class ScanOp(FoldOp):
@@ -796,16 +813,6 @@ def _texts(attrs: Sequence[Attribute]) -> str:
     return ", ".join(str(attr) for attr in attrs)
 
 
-def _result_fits(want: Attribute, got: Attribute) -> bool:
-    """True when `got` is `want`, or a length is `?` in one of them and free in the other."""
-    if want == got:
-        return True
-    if not isa(want, TensorType) or not isa(got, TensorType) or got.get_num_dims() != 1:
-        return False
-    lengths = {want.get_shape()[0], got.get_shape()[0]}
-    return want.element_type == got.element_type and DYNAMIC_INDEX in lengths
-
-
 def _element_of(attr: Attribute) -> Attribute:
     return attr.element_type if isa(attr, TensorType) else attr
 
@@ -834,12 +841,10 @@ def _slice_argument(
     size_names: Sequence[str],
     sizes: Sequence[int],
 ) -> Parser.Argument:
-    attr = value.type
-    if not isa(attr, TensorType):
-        return name.resolve(attr)
+    element = vector_type(value).element_type
     if not size_names:
-        return name.resolve(attr.element_type)
-    return name.resolve(TensorType(attr.element_type, [sum(sizes) - len(sizes) + 1]))
+        return name.resolve(element)
+    return name.resolve(TensorType(element, [sum(sizes) - len(sizes) + 1]))
 
 
 def _parse_sizes(parser: Parser, names: Sequence[str]) -> Sequence[int]:
@@ -871,7 +876,11 @@ def _parse_bindings(parser: Parser, word: str) -> list[NamedValue]:
             parser.parse_keyword(word)
         operand = parser.parse_unresolved_operand()
         parser.parse_punctuation(":")
-        return name, parser.resolve_operand(operand, parser.parse_type())
+        position = parser.pos
+        attr = parser.parse_type()
+        if word == "in" and not (isa(attr, TensorType) and attr.get_num_dims() == 1):
+            parser.raise_error(f"inputs are 1-D tensors, got {attr}", position)
+        return name, parser.resolve_operand(operand, attr)
 
     return parser.parse_comma_separated_list(parser.Delimiter.PAREN, binding)
 
