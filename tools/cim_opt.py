@@ -12,7 +12,7 @@ from typing import IO, Any, ClassVar
 
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.frontend.mlir import MLIRFrontend
-from xdsl.ir import Attribute, Operation
+from xdsl.ir import Attribute
 from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import parse_spec
 from xdsl.utils.diagnostic import Diagnostic
@@ -25,9 +25,9 @@ from xdsl.utils.exceptions import (
 from xdsl.xdsl_opt_main import xDSLOptMain
 
 from cim_opt.errors import UserError
-from cim_opt.locations import location_of
 from cim_opt.tools.failures import Crash, describe, one_line, run_tool
 from cim_opt.tools.located_parser import LocatedParser, LocatedVerifyException
+from cim_opt.tools.located_verify import located_failure, verify_order
 from cim_opt.tools.pass_options import check_options, check_pipeline
 from cim_opt.tools.universe import PASS_SUMMARIES
 
@@ -73,7 +73,9 @@ class CimOptMain(xDSLOptMain):
             try:
                 verify_and_print(before, module, after)
             except VerifyException as error:
-                raise _located(error, module, before) from error
+                raise located_failure(error, module, before) from error
+            if not self.args.disable_verify:
+                verify_order(module, before)
 
         self.pipeline = replace(self.pipeline, callback=callback)
 
@@ -159,32 +161,6 @@ class CimOptMain(xDSLOptMain):
         if self._held is not None:
             with open(self.args.output_file, "w", encoding="utf-8") as file:
                 file.write(self._held.text)
-
-
-def _located(
-    error: VerifyException, module: ModuleOp, after: ModulePass | None
-) -> LocatedVerifyException:
-    """The failure with the place and name of the operation, and the pass that left it so."""
-    op = _failing_op(module)
-    message = one_line(str(error))
-    if op.name not in message:
-        message = f"'{op.name}': {message}"
-    if after is not None:
-        message += f" (after pass '{after.name}')"
-    located = LocatedVerifyException(message, location_of(op))
-    located.__notes__ = getattr(error, "__notes__", [])
-    return located
-
-
-def _failing_op(op: Operation) -> Operation:
-    """The innermost operation that does not verify, the first of several."""
-    children = (child for region in op.regions for block in region.blocks for child in block.ops)
-    for child in children:
-        try:
-            child.verify()
-        except VerifyException:
-            return _failing_op(child)
-    return op
 
 
 def _run(argv: Sequence[str] | None) -> int:
