@@ -72,6 +72,35 @@ def test_text_goes_through_unchanged_in_meaning() -> None:
     assert "func.return %a : i32" in outcome.out
 
 
+ORDER_OF_BLOCKS = """\
+func.func @f(%c: i1) -> i1 {
+  cf.br ^b
+^a:
+  %d = arith.andi %e, %e : i1
+  func.return %d : i1
+^b:
+  %e = arith.andi %c, %c : i1
+  cf.br ^a
+^nobody_comes_here:
+  func.return %e : i1
+}
+"""
+
+
+def test_blocks_may_stand_in_any_order() -> None:
+    assert on_text(ORDER_OF_BLOCKS).code == 0
+
+
+def test_order_has_no_meaning_outside_functions() -> None:
+    text = '"test.op"(%a) : (i32) -> ()\n%a = "test.op"() : () -> i32\n'
+    assert on_text(text).code == 0
+
+
+def test_disable_verify_leaves_the_order_alone() -> None:
+    text, _ = TEXT_ERRORS["used before it is defined"]
+    assert on_text(text, "--disable-verify").code == 0
+
+
 def test_output_is_accepted_as_input() -> None:
     first = on_text(GOOD)
     assert cim_opt(stdin=first.out) == first
@@ -192,6 +221,27 @@ TEXT_ERRORS = {
     "first of several undefined values": (
         "func.func @f() -> i32 {\n  %z = arith.addi %y, %x : i32\n  func.return %z : i32\n}\n",
         "t.mlir:2:19: error: value %y is used but not defined",
+    ),
+    "used before it is defined": (
+        "func.func @f() -> i32 {\n  %b = arith.addi %a, %a : i32\n"
+        "  %a = arith.constant 1 : i32\n  func.return %b : i32\n}\n",
+        "t.mlir:2:3: error: 'arith.addi': value %a is used before it is defined",
+    ),
+    "used in the region that defines it": (
+        "func.func @f(%c: i1) {\n  %a = scf.if %c -> (i1) {\n    scf.yield %a : i1\n  } else {\n"
+        "    scf.yield %c : i1\n  }\n  func.return\n}\n",
+        "t.mlir:3:5: error: 'scf.yield': value %a is used before it is defined",
+    ),
+    "defined in a region, used before it outside": (
+        "func.func @f(%c: i1) {\n  func.call @g(%a) : (i1) -> ()\n  scf.if %c {\n"
+        "    %a = arith.constant true\n  }\n  func.return\n}\n"
+        "func.func private @g(i1)\n",
+        "t.mlir:2:3: error: 'func.call': value %a is used before it is defined",
+    ),
+    "defined on one of two ways": (
+        "func.func @f(%c: i1) -> i1 {\n  cf.cond_br %c, ^a, ^b\n^a:\n"
+        "  %a = arith.constant true\n  cf.br ^b\n^b:\n  func.return %a : i1\n}\n",
+        "t.mlir:7:3: error: 'func.return': value %a is used before it is defined",
     ),
     "type mismatch": (
         "func.func @f(%a: i32) -> i64 {\n  func.return %a : i64\n}\n",
