@@ -18,6 +18,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import ClassVar
 
+from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     Float32Type,
@@ -52,6 +53,7 @@ from xdsl.traits import (
     HasParent,
     IsolatedFromAbove,
     IsTerminator,
+    NoMemoryEffect,
     Pure,
     RecursivelySpeculatable,
     RecursiveMemoryEffect,
@@ -112,7 +114,7 @@ class PatternOp(IRDLOperation, HasCanonicalizationPatternsInterface):
     body = region_def("single_block")
 
     irdl_options = (AttrSizedOperandSegments(as_property=True),)
-    traits = traits_def(IsolatedFromAbove(), RecursiveMemoryEffect(), RecursivelySpeculatable())
+    traits = traits_def(IsolatedFromAbove(), NoMemoryEffect(), RecursivelySpeculatable())
 
     SIZE_NAMES: ClassVar[tuple[str, ...]] = ()
 
@@ -270,8 +272,9 @@ class PatternOp(IRDLOperation, HasCanonicalizationPatternsInterface):
         if not isinstance(region.block.last_op, YieldOp):
             raise VerifyException("element function ends in pattern.yield")
         for op in region.block.ops:
-            if not op.has_trait(IsTerminator) and not is_side_effect_free(op):
-                raise VerifyException(f"element function is pure, got '{op.name}'")
+            impure = _impure_op(op)
+            if impure is not None:
+                raise VerifyException(f"element function is pure, got '{impure.name}'")
             if any(isinstance(inner, FilterBase) for inner in op.walk()):
                 raise VerifyException(
                     "element function holds no filter: its length would differ by element"
@@ -807,6 +810,20 @@ PATTERN_OPS: tuple[type[PatternOp], ...] = (
     GroupFilterOp,
     WindowGroupFilterOp,
 )
+
+
+# Operations that xDSL 0.75 declares without saying that they have no effects.
+_PURE_OPS = (arith.ExtSIOp, arith.RemUIOp)
+
+
+def _impure_op(op: Operation) -> Operation | None:
+    """The first operation of `op` and those inside it that has effects, or may have."""
+    if op.has_trait(RecursiveMemoryEffect):
+        inner = (_impure_op(child) for region in op.regions for child in region.walk())
+        return next((found for found in inner if found is not None), None)
+    if isinstance(op, _PURE_OPS) or op.has_trait(IsTerminator) or is_side_effect_free(op):
+        return None
+    return op
 
 
 def _texts(attrs: Sequence[Attribute]) -> str:
