@@ -320,6 +320,9 @@ def test_split_input_counts_lines_of_the_whole_file() -> None:
     assert outcome.err.startswith("t.mlir:6:3: error: 'func.return': ")
     outcome = on_text(GOOD + "// -----\n" + "func.func @f( {\n", "--split-input-file")
     assert outcome.err.startswith("t.mlir:5:15: error: ")
+    text, line = TEXT_ERRORS["missing block"]
+    outcome = on_text(GOOD + "// -----\n" + text, "--split-input-file")
+    assert outcome.err == line.replace(":4:1:", ":8:1:").replace(":2:9", ":6:9") + "\n"
 
 
 def test_not_text() -> None:

@@ -8,6 +8,7 @@ expects a user error does not take a crash for one.
 import os
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 
 from xdsl.utils.exceptions import (
     ArgSpecParseError,
@@ -65,7 +66,10 @@ def _parse_message(error: ParseError) -> str:
     """The message of a parse error, with the places it refers to."""
     if not isinstance(error, MultipleSpansParseError) or not error.refs:
         return one_line(error.msg)
-    places = ", ".join(str(span.get_location()) for span, _ in error.refs)
+    # The driver moves only the first span down by the lines before this part of the file.
+    offset = error.span.line_offset
+    spans = (replace(span, line_offset=offset) for span, _ in error.refs)
+    places = ", ".join(str(span.get_location()) for span in spans)
     return one_line(f"{error.msg}; {error.ref_text or 'see'} {places}")
 
 
