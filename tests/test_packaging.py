@@ -1,5 +1,6 @@
 """The package holds what the repository holds: links, lists, sdist, wheel."""
 
+import os
 import re
 import subprocess
 import sys
@@ -117,6 +118,26 @@ def packaged_paths() -> set[str]:
     return found
 
 
+def assert_runs(wheel: Path, folder: Path) -> None:
+    """cim-opt works from the files of the wheel, with nothing of the checkout in reach."""
+    with zipfile.ZipFile(wheel) as file:
+        file.extractall(folder)
+    code = (
+        "import cim_opt, sys; from cim_opt.tools.cim_opt import main; "
+        "print(cim_opt.__file__); sys.exit(main(['-p', 'dce']))"
+    )
+    result = subprocess.run(
+        [sys.executable, "-c", code],
+        input="func.func @f() {\n  func.return\n}\n",
+        cwd="/",
+        env=os.environ | {"PYTHONPATH": str(folder)},
+        capture_output=True,
+        text=True,
+    )
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith(f"{folder / 'cim_opt' / '__init__.py'}\nbuiltin.module {{\n")
+
+
 def test_wheel_built_from_sdist_holds_what_git_holds(tmp_path: Path) -> None:
     checkout = tmp_path / "checkout"
     # A copy of what git tracks, as it is now: no build products, no untracked files.
@@ -138,6 +159,7 @@ def test_wheel_built_from_sdist_holds_what_git_holds(tmp_path: Path) -> None:
     with zipfile.ZipFile(wheel) as file:
         names = {name for name in file.namelist() if name.startswith("cim_opt/")}
     assert names == packaged_paths()
+    assert_runs(wheel, tmp_path / "installed")
     (sdist,) = (tmp_path / "dist").glob("*.tar.gz")
     with tarfile.open(sdist) as file:
         assert all(not member.issym() for member in file.getmembers())
