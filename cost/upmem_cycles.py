@@ -91,14 +91,14 @@ def phase_cycles(
         body = _body(machine, own, plain, pipeline, engine.sum(-1), np.asarray(burst, np.float64))
 
     edges = _edges(machine, issued)
-    mutex = np.maximum(np.asarray(critical, np.float64) - body, 0.0)
+    mutex = np.maximum(np.asarray(critical, np.float64) - body, 0.0) + np.zeros_like(plain)
     last = barrier_cycles(machine, shape[-1]) if barrier else 0.0
     return PhaseCycles(
         issue=pipeline,
         latency=plain - pipeline + edges,
         dma=body - plain,
-        mutex=np.broadcast_to(mutex, pipeline.shape),
-        barrier=np.full(pipeline.shape, last),
+        mutex=mutex,
+        barrier=np.zeros_like(plain) + last,
     )
 
 

@@ -288,6 +288,12 @@ def _check_together(machine: UpmemMachine, where: str) -> None:
             f"WRAM has {machine.wram_bytes} bytes",
             "lower stack_bytes or tasklets_max",
         )
+    if not 0 < machine.push_full_speed_bytes < machine.push_large_bytes:
+        raise UserError(
+            f"{where}: push_full_speed_bytes is {machine.push_full_speed_bytes}",
+            f"push_large_bytes is {machine.push_large_bytes}",
+            "make it more than 0 and less than that",
+        )
     for axis, columns in _TABLES.items():
         _check_table(machine, axis, columns, where)
 

@@ -88,6 +88,10 @@ def test_file_overrides_its_base(tmp_path: Path) -> None:
             'base = "upmem-2560"\npull_bytes_per_second = [1, 1, 0, 1, 1, 1]\n',
             "pull_bytes_per_second holds 0.0; a bandwidth must be more than 0",
         ),
+        (
+            'base = "upmem-2560"\npush_large_bytes = 8\n',
+            "push_full_speed_bytes is 65536; push_large_bytes is 8",
+        ),
         ('base = "wrong.toml"\n', "the machine is its own base; a chain of bases must end"),
         ("base = 3\n", "base is 3; it must be a machine name"),
         ("dpus = 3\n", "no value for 'name'"),
