@@ -83,9 +83,11 @@ def test_lit_runs_the_same_files() -> None:
 
 
 def test_lit_fails_where_the_runner_fails(tmp_path: Path) -> None:
-    (tmp_path / "lit.cfg.py").write_text((FILECHECK / "lit.cfg.py").read_text())
+    folder = tmp_path / "tests" / "filecheck"  # lit writes to ../../build
+    folder.mkdir(parents=True)
+    (folder / "lit.cfg.py").write_text((FILECHECK / "lit.cfg.py").read_text())
     text = "// RUN: cim-opt %s | filecheck %s\n// CHECK: @nowhere\n"
-    (tmp_path / "test.mlir").write_text(text + GOOD)
-    result = subprocess.run([*LIT, str(tmp_path)], capture_output=True, text=True)
+    (folder / "test.mlir").write_text(text + GOOD)
+    result = subprocess.run([*LIT, str(folder)], capture_output=True, text=True)
     assert result.returncode == 1
     assert "FAIL: cim-opt :: test.mlir" in result.stdout
