@@ -67,7 +67,7 @@ def dtype_of(type: Attribute) -> np.dtype[Any]:
     Raises UserError for a type that the simulators do not hold.
     """
     element = element_type_of(type)
-    if isinstance(element, IntegerType) and element.width.data in _INTEGERS:
+    if isa(element, IntegerType) and element.width.data in _INTEGERS:
         return _INTEGERS[element.width.data]
     if isinstance(element, IndexType):
         return _INTEGERS[64]
@@ -118,7 +118,7 @@ def select(condition: Values, a: Values, b: Values) -> Values:
     """a where the condition holds, else b; one of them as it is when the condition is a scalar."""
     if np.ndim(condition) == 0:
         return a if condition else b
-    return np.where(condition, a, b)
+    return integer_functions.where(condition, a, b)
 
 
 def _operand(op: Operation) -> np.dtype[Any]:
@@ -169,12 +169,20 @@ def _truncate(op: Operation) -> Function:
 
 def _bitcast(op: Operation) -> Function:
     target = _result(op)
-    return lambda a: a.view(target)
+
+    def function(a: Values) -> Values:
+        return a.view(target)
+
+    return function
 
 
 def _float_cast(op: Operation) -> Function:
     target = _result(op)
-    return lambda a: a.astype(target)
+
+    def function(a: Values) -> Values:
+        return a.astype(target)
+
+    return function
 
 
 def _to_signed(op: Operation) -> Function:

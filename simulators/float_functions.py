@@ -8,11 +8,17 @@ every array length and layout, which NumPy's own f32 functions do not promise.
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from cim_opt.simulators.integer_functions import Function, Values, unsigned_of
+from cim_opt.simulators.integer_functions import (
+    Binary,
+    DType,
+    Function,
+    Unary,
+    Values,
+    unsigned_of,
+    where,
+)
 
 
 def in_double(function: Function) -> Function:
@@ -31,22 +37,22 @@ def _zeros(a: Values, b: Values) -> Values:
 
 def maximum(a: Values, b: Values) -> Values:
     """The larger; NaN if either is; +0 is larger than -0 (NumPy takes either)."""
-    return np.where(_zeros(a, b), a + b, np.maximum(a, b))
+    return where(_zeros(a, b), a + b, np.maximum(a, b))
 
 
 def minimum(a: Values, b: Values) -> Values:
     """The smaller; NaN if either is; -0 is smaller than +0 (NumPy takes either)."""
-    return np.where(_zeros(a, b), -((-a) + (-b)), np.minimum(a, b))
+    return where(_zeros(a, b), -((-a) + (-b)), np.minimum(a, b))
 
 
 def maximum_number(a: Values, b: Values) -> Values:
     """The larger; the other one if one is NaN; +0 is larger than -0."""
-    return np.where(_zeros(a, b), a + b, np.fmax(a, b))
+    return where(_zeros(a, b), a + b, np.fmax(a, b))
 
 
 def minimum_number(a: Values, b: Values) -> Values:
     """The smaller; the other one if one is NaN; -0 is smaller than +0."""
-    return np.where(_zeros(a, b), -((-a) + (-b)), np.fmin(a, b))
+    return where(_zeros(a, b), -((-a) + (-b)), np.fmin(a, b))
 
 
 def fused_multiply_add(a: Values, b: Values, c: Values) -> Values:
@@ -63,9 +69,13 @@ def fused_multiply_add(a: Values, b: Values, c: Values) -> Values:
     error = (product - (total - back)) + (addend - back)
     even = (total.view(np.int64) & np.int64(1)) == 0
     inexact = np.isfinite(total) & (error != 0) & even
-    step = np.where((error > 0) == (total > 0), np.int64(1), np.int64(-1))
-    odd = np.where(inexact, total.view(np.int64) + step, total.view(np.int64)).view(np.float64)
+    step = where((error > 0) == (total > 0), np.int64(1), np.int64(-1))
+    odd = where(inexact, total.view(np.int64) + step, total.view(np.int64)).view(np.float64)
     return odd.astype(np.float32)[()]
+
+
+def _reciprocal_root(a: Values) -> Values:
+    return 1.0 / np.sqrt(a)
 
 
 def round_half_away(a: Values) -> Values:
@@ -73,7 +83,7 @@ def round_half_away(a: Values) -> Values:
     return np.trunc(a + np.copysign(0.5, a))
 
 
-def to_integer(low: int, high: int, dtype: np.dtype[Any]) -> Function:
+def to_integer(low: int, high: int, dtype: DType) -> Unary:
     """Rounds towards zero into low..high; NaN gives 0, and what is out of range the nearer end."""
 
     def function(a: Values) -> Values:
@@ -82,30 +92,30 @@ def to_integer(low: int, high: int, dtype: np.dtype[Any]) -> Function:
         # float(2**63 - 1) is 2**63, itself out of range.
         if float(high) > high:
             above = wide >= float(high)
-        inside = np.where(above | below | np.isnan(wide), 0.0, wide)
+        inside = where(above | below | np.isnan(wide), 0.0, wide)
         whole = inside.astype(np.uint64 if high >= 2**63 else np.int64)
-        ends = np.where(above, whole.dtype.type(high), whole)
-        ends = np.where(below, whole.dtype.type(low), ends)
+        ends = where(above, whole.dtype.type(high), whole)
+        ends = where(below, whole.dtype.type(low), ends)
         return _narrow(ends, dtype)
 
     return function
 
 
-def _narrow(values: Values, dtype: np.dtype[Any]) -> Values:
+def _narrow(values: Values, dtype: DType) -> Values:
     """Low bits of 64-bit integers; a bool is their lowest bit."""
     if dtype == np.bool_:
         return ((values & values.dtype.type(1)) != 0)[()]
     return values.astype(dtype)[()]
 
 
-def from_signed(source: np.dtype[Any], target: np.dtype[Any]) -> Function:
+def from_signed(source: DType, target: DType) -> Unary:
     """The float nearest to a signed number; i1 true is -1."""
     if source == np.bool_:
-        return lambda a: np.where(a, target.type(-1), target.type(0))
+        return lambda a: where(a, target.type(-1), target.type(0))
     return lambda a: a.astype(target)
 
 
-def from_unsigned(source: np.dtype[Any], target: np.dtype[Any]) -> Function:
+def from_unsigned(source: DType, target: DType) -> Unary:
     """The float nearest to an unsigned number."""
     unsigned = unsigned_of(source)
     return lambda a: a.view(unsigned).astype(target)
@@ -129,7 +139,7 @@ FUNCTIONS: dict[str, Function] = {
     "math.round": in_double(round_half_away),
     "math.copysign": np.copysign,
     "math.sqrt": np.sqrt,
-    "math.rsqrt": in_double(lambda a: 1.0 / np.sqrt(a)),
+    "math.rsqrt": in_double(_reciprocal_root),
     "math.cbrt": in_double(np.cbrt),
     "math.exp": in_double(np.exp),
     "math.exp2": in_double(np.exp2),
@@ -165,7 +175,7 @@ def _unordered(a: Values, b: Values) -> Values:
     return (a != a) | (b != b)
 
 
-COMPARISONS: tuple[Function, ...] = (
+COMPARISONS: tuple[Binary, ...] = (
     lambda a, b: np.less(a, a) & np.less(b, b),
     np.equal,
     np.greater,

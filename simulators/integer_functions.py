@@ -20,24 +20,30 @@ import numpy as np
 Values = Any
 """A NumPy array or a NumPy scalar."""
 Function = Callable[..., Values]
+Unary = Callable[[Values], Values]
+Binary = Callable[[Values, Values], Values]
+DType = np.dtype[Any]
 
-_UNSIGNED: dict[np.dtype[Any], np.dtype[Any]] = {
+where: Callable[[Values, Values, Values], Values] = np.where
+"""np.where, typed as the other functions here."""
+
+_UNSIGNED: dict[DType, DType] = {
     np.dtype(f"i{size}"): np.dtype(f"u{size}") for size in (1, 2, 4, 8)
 }
 
 
-def unsigned_of(dtype: np.dtype[Any]) -> np.dtype[Any]:
+def unsigned_of(dtype: DType) -> DType:
     """The dtype that shows the bits of `dtype` as an unsigned number; bool stays bool."""
     return _UNSIGNED.get(dtype, dtype)
 
 
-def on_unsigned(function: Function, dtype: np.dtype[Any]) -> Function:
+def on_unsigned(function: Binary, dtype: DType) -> Binary:
     """`function` on the unsigned view of two operands, its result seen as `dtype` again."""
     unsigned = unsigned_of(dtype)
     return lambda a, b: function(a.view(unsigned), b.view(unsigned)).view(dtype)
 
 
-def compare_unsigned(function: Function, dtype: np.dtype[Any]) -> Function:
+def compare_unsigned(function: Binary, dtype: DType) -> Binary:
     """A comparison of the unsigned views of two operands."""
     unsigned = unsigned_of(dtype)
     return lambda a, b: function(a.view(unsigned), b.view(unsigned))
@@ -91,10 +97,10 @@ def _high_64(a: Values, b: Values) -> Values:
         return high
     # A negative operand counts 2**64 too much as an unsigned one.
     signed = high.view(np.int64)
-    return signed - np.where(a < 0, b, np.int64(0)) - np.where(b < 0, a, np.int64(0))
+    return signed - where(a < 0, b, np.int64(0)) - where(b < 0, a, np.int64(0))
 
 
-def multiply_extended_on_unsigned(dtype: np.dtype[Any]) -> Function:
+def multiply_extended_on_unsigned(dtype: DType) -> Binary:
     """`multiply_extended` of the unsigned views."""
     unsigned = unsigned_of(dtype)
 
@@ -105,7 +111,7 @@ def multiply_extended_on_unsigned(dtype: np.dtype[Any]) -> Function:
     return function
 
 
-def add_extended_on_unsigned(dtype: np.dtype[Any]) -> Function:
+def add_extended_on_unsigned(dtype: DType) -> Binary:
     """Sum, and whether it wrapped around as an unsigned number."""
     unsigned = unsigned_of(dtype)
 
@@ -116,13 +122,17 @@ def add_extended_on_unsigned(dtype: np.dtype[Any]) -> Function:
     return function
 
 
-def count_ones(dtype: np.dtype[Any]) -> Function:
+def _absolute(dtype: DType) -> Unary:
+    return np.abs
+
+
+def count_ones(dtype: DType) -> Unary:
     """Number of set bits, as a number of the operand's type."""
     unsigned = unsigned_of(dtype)
     return lambda a: np.bitwise_count(a.view(unsigned)).astype(dtype)
 
 
-def count_leading_zeros(dtype: np.dtype[Any]) -> Function:
+def count_leading_zeros(dtype: DType) -> Unary:
     """Zero bits above the highest set one; the width when there is none."""
     unsigned, bits = unsigned_of(dtype), dtype.itemsize * 8
 
@@ -137,7 +147,7 @@ def count_leading_zeros(dtype: np.dtype[Any]) -> Function:
     return function
 
 
-def count_trailing_zeros(dtype: np.dtype[Any]) -> Function:
+def count_trailing_zeros(dtype: DType) -> Unary:
     """Zero bits below the lowest set one; the width when there is none."""
     unsigned = unsigned_of(dtype)
     one = dtype.type(1)
@@ -147,14 +157,15 @@ def count_trailing_zeros(dtype: np.dtype[Any]) -> Function:
 def integer_power(a: Values, exponent: Values) -> Values:
     """a ** exponent by squaring, wrapping; a negative exponent gives 0, except for 1 and -1."""
     one = a.dtype.type(1)
-    result, base = np.multiply(one, a | one) * np.multiply(0, exponent) + one, a
+    base = a
+    result: Values = np.ones_like(a * exponent)
     for bit in range(a.dtype.itemsize * 8 - 1):
         odd = (exponent >> a.dtype.type(bit)) & one
-        result = np.where(odd != 0, result * base, result)
+        result = where(odd != 0, result * base, result)
         base = base * base
     odd = (exponent & one) != 0
-    inverse = np.where(a == one, one, np.where(a == -one, np.where(odd, -one, one), a * 0))
-    return np.where(exponent < 0, inverse, result)
+    inverse = where(a == one, one, where(a == -one, where(odd, -one, one), 0 * a))
+    return where(exponent < 0, inverse, result)
 
 
 _AND, _OR, _XOR, _NOT = np.logical_and, np.logical_or, np.logical_xor, np.logical_not
@@ -166,6 +177,19 @@ def _but(a: Values, b: Values) -> Values:
 
 def _first(a: Values, b: Values) -> Values:
     return _AND(a, _OR(b, True))
+
+
+def _same(a: Values) -> Values:
+    return a
+
+
+def _add_extended_i1(a: Values, b: Values) -> tuple[Values, Values]:
+    return _XOR(a, b), _AND(a, b)
+
+
+def _multiply_extended_i1(a: Values, b: Values) -> tuple[Values, Values]:
+    # Signed, -1 * -1 = 1 = 0b01: the high bit is 0 as well.
+    return _AND(a, b), _but(a, _OR(a, b))
 
 
 TRUTH_TABLES: dict[str, Function] = {
@@ -190,18 +214,17 @@ TRUTH_TABLES: dict[str, Function] = {
     "arith.andi": _AND,
     "arith.ori": _OR,
     "arith.xori": _XOR,
-    "arith.addui_extended": lambda a, b: (_XOR(a, b), _AND(a, b)),
-    "arith.mului_extended": lambda a, b: (_AND(a, b), _but(a, _OR(a, b))),
-    # -1 * -1 = 1 = 0b01: the low bit is 1, the high bit 0.
-    "arith.mulsi_extended": lambda a, b: (_AND(a, b), _but(a, _OR(a, b))),
-    "math.absi": _AND,
-    "math.ctpop": _AND,
+    "arith.addui_extended": _add_extended_i1,
+    "arith.mului_extended": _multiply_extended_i1,
+    "arith.mulsi_extended": _multiply_extended_i1,
+    "math.absi": _same,
+    "math.ctpop": _same,
     "math.ctlz": _NOT,
     "math.cttz": _NOT,
 }
 """The same operations on i1, held as bool."""
 
-BINARY: dict[str, Function] = {
+BINARY: dict[str, Binary] = {
     "arith.addi": np.add,
     "arith.subi": np.subtract,
     "arith.muli": np.multiply,
@@ -222,7 +245,7 @@ BINARY: dict[str, Function] = {
 }
 """Functions of two signed operands, for every width of 8 bits and more."""
 
-BINARY_UNSIGNED: dict[str, Function] = {
+BINARY_UNSIGNED: dict[str, Binary] = {
     "arith.divui": np.floor_divide,
     "arith.ceildivui": divide_ceiling,
     "arith.remui": remainder_unsigned,
@@ -232,18 +255,18 @@ BINARY_UNSIGNED: dict[str, Function] = {
 }
 """Functions of two operands that are seen as unsigned."""
 
-FOR_TYPE: dict[str, Callable[[np.dtype[Any]], Function]] = {
+FOR_TYPE: dict[str, Callable[[DType], Function]] = {
     "arith.addui_extended": add_extended_on_unsigned,
     "arith.mului_extended": multiply_extended_on_unsigned,
-    "math.absi": lambda dtype: np.abs,
+    "math.absi": _absolute,
     "math.ctpop": count_ones,
     "math.ctlz": count_leading_zeros,
     "math.cttz": count_trailing_zeros,
 }
 """Functions that are made for a type."""
 
-_SIGNED_COMPARISONS: tuple[Function, ...] = (np.less, np.less_equal, np.greater, np.greater_equal)
-_SIGNED_COMPARISONS_I1: tuple[Function, ...] = (
+_SIGNED_COMPARISONS: tuple[Binary, ...] = (np.less, np.less_equal, np.greater, np.greater_equal)
+_SIGNED_COMPARISONS_I1: tuple[Binary, ...] = (
     np.greater,
     np.greater_equal,
     np.less,
@@ -251,7 +274,7 @@ _SIGNED_COMPARISONS_I1: tuple[Function, ...] = (
 )
 
 
-def comparison(predicate: int, dtype: np.dtype[Any]) -> Function:
+def comparison(predicate: int, dtype: DType) -> Binary:
     """The function of an `arith.cmpi` with this predicate number (0 eq, 1 ne, 2.. s, 6.. u)."""
     if predicate == 0:
         return np.equal
@@ -263,15 +286,14 @@ def comparison(predicate: int, dtype: np.dtype[Any]) -> Function:
     return table[predicate - 2]
 
 
-def binary(name: str, dtype: np.dtype[Any]) -> Function | None:
+def binary(name: str, dtype: DType) -> Function | None:
     """The function of integer operation `name` on values of `dtype`; None when not an integer op.
 
     Also the unary bit counts and `absi`. `*_extended` operations give a tuple (low, high) or
     (sum, overflow).
     """
     if dtype == np.bool_:
-        table = TRUTH_TABLES.get(name)
-        return _unary_i1(name, table)
+        return TRUTH_TABLES.get(name)
     if name in BINARY_UNSIGNED:
         return on_unsigned(BINARY_UNSIGNED[name], dtype)
     if name in FOR_TYPE:
@@ -279,20 +301,14 @@ def binary(name: str, dtype: np.dtype[Any]) -> Function | None:
     return BINARY.get(name)
 
 
-def _unary_i1(name: str, function: Function | None) -> Function | None:
-    if function is _AND and name.startswith("math."):
-        return lambda a: a
-    return function
-
-
-def truncate(dtype: np.dtype[Any]) -> Function:
+def truncate(dtype: DType) -> Unary:
     """Keeps the low bits."""
     if dtype == np.bool_:
         return lambda a: (a & a.dtype.type(1)) != 0
     return lambda a: a.astype(dtype)
 
 
-def extend_signed(source: np.dtype[Any], target: np.dtype[Any]) -> Function:
+def extend_signed(source: DType, target: DType) -> Unary:
     """Same number as signed; i1 true is -1. Also truncates, for index casts."""
     if source == target:
         return lambda a: a
@@ -303,7 +319,7 @@ def extend_signed(source: np.dtype[Any], target: np.dtype[Any]) -> Function:
     return lambda a: a.astype(target)
 
 
-def extend_unsigned(source: np.dtype[Any], target: np.dtype[Any]) -> Function:
+def extend_unsigned(source: DType, target: DType) -> Unary:
     """Same number as unsigned."""
     unsigned = unsigned_of(source)
     return lambda a: a.view(unsigned).astype(target)
