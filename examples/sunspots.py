@@ -13,10 +13,11 @@ import numpy as np
 import numpy.typing as npt
 
 TABLE = Path(__file__).parent / "sunspots.csv"
+FIRST_YEAR = 1700
 
 
 def sunspots() -> npt.NDArray[np.int32]:
-    """Yearly sunspot numbers in tenths, one a year from 1700 on, as int32."""
+    """Yearly sunspot numbers in tenths, one a year from FIRST_YEAR on, as int32."""
     numbers = np.loadtxt(TABLE, delimiter=",", skiprows=4, usecols=1)
     return np.rint(numbers * 10).astype(np.int32)
 

@@ -1,8 +1,8 @@
 // Select: the elements above a threshold, in order, and how many there are.
 //
-//   cim-run examples/select.mlir --target upmem --size 1000003
+//   cim-run examples/select_above.mlir --target upmem --size 1000003
 
-func.func @select(%a: tensor<?xi32>, %threshold: i32) -> (tensor<?xi32>, index) {
+func.func @select_above(%a: tensor<?xi32>, %threshold: i32) -> (tensor<?xi32>, index) {
   %kept, %count = pattern.filter(%x in %a : tensor<?xi32>) shared(%t = %threshold : i32)
       -> (tensor<?xi32>, index) {
     %keep = arith.cmpi sgt, %x, %t : i32
