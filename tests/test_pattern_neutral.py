@@ -67,13 +67,17 @@ def test_of_one_operation(
 
 
 def test_of_a_float_sum_is_minus_zero() -> None:
-    (neutral,) = neutral_elements(fold_with("addf", "f32")) or ()
+    neutrals = neutral_elements(fold_with("addf", "f32"))
+    assert neutrals is not None
+    (neutral,) = neutrals
     assert neutral == 0 and math.copysign(1, neutral) == -1
 
 
 @pytest.mark.parametrize("operation", ["minnumf", "maxnumf"])
 def test_of_a_minimum_that_drops_nan_is_nan(operation: str) -> None:
-    (neutral,) = neutral_elements(fold_with(operation, "f32")) or ()
+    neutrals = neutral_elements(fold_with(operation, "f32"))
+    assert neutrals is not None
+    (neutral,) = neutrals
     assert math.isnan(neutral)
 
 

@@ -115,6 +115,8 @@ func.func @f(%a: tensor<8xi32>, %k: i32, %m: memref<8xi32>) {
 
 // CHECK: 'pattern.yield' expects parent op
 func.func @f(%a: tensor<8xi32>, %k: i32, %m: memref<8xi32>) {
-  pattern.yield %k : i32
+  "test.op"() ({
+    pattern.yield %k : i32
+  }) : () -> ()
   func.return
 }
