@@ -222,7 +222,7 @@ class PatternOp(IRDLOperation, HasCanonicalizationPatternsInterface):
         n = self.input_length()
         if n == DYNAMIC_INDEX:
             return
-        if self.window_size > n:
+        if "window" in self.SIZE_NAMES and self.window_size > n:
             raise VerifyException(
                 f"window size is at most the length, got {self.window_size} over {n} elements"
             )
