@@ -138,7 +138,7 @@ class Parameters:
     def arguments_of(self, op: PatternOp, block: Block, accs: int = 0) -> dict[SSAValue, SSAValue]:
         """What stands in `block` for the input and shared arguments of `op`.
 
-        `block` has `accs` accumulators; inputs that were left out are not in the answer.
+        `block` has `accs` accumulators; operands that were left out are not in the answer.
         """
         middle = accs + len(self.inputs)
         inputs = dict(zip(self.inputs, block.args[accs:middle], strict=True))
@@ -149,7 +149,11 @@ class Parameters:
                 for value, arg in zip(op.inputs, op.input_args(), strict=True)
                 if value in inputs
             },
-            **{arg: shared[value] for value, arg in zip(op.shared, op.shared_args(), strict=True)},
+            **{
+                arg: shared[value]
+                for value, arg in zip(op.shared, op.shared_args(), strict=True)
+                if value in shared
+            },
         }
 
 
