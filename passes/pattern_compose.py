@@ -25,6 +25,7 @@ from cim_opt.passes.pattern_bodies import (
     combine_block_for,
     copy_into,
     end_with,
+    new_block,
     static_length,
     yields_of,
 )
@@ -69,7 +70,10 @@ def can_have_combine(fold: FoldOp) -> bool:
 def combine_of(fold: FoldOp) -> Block:
     """A new combine block for `fold`: a copy of its own, or of its body, that combines."""
     source = fold.combine_block()
-    block = combine_block_for(source.args)
+    if fold.combine is None:
+        block = combine_block_for(source.args)
+    else:
+        block = new_block([arg.type for arg in source.args], source.args)
     mapping: dict[SSAValue, SSAValue] = dict(zip(source.args, block.args, strict=True))
     return end_with(block, copy_into(block, source, mapping, yields_of(source)))
 
