@@ -1,0 +1,505 @@
+"""Instruction selection for a DPU: how many instructions each block of a kernel takes.
+
+`select(kernel, machine)` looks at the kernel once and gives a count for one execution of each
+block (blocks nested in it have their own) and the operations whose count depends on the operands
+that the simulator sees. What is modelled:
+
+- constants are immediates, the tasklet's number is a register: free;
+- a comparison whose one use is an `if` or a `select` beside it fuses with its branch;
+- loads extend for free when all uses of the loaded value extend it alike;
+- in an innermost loop, the address of an access is a linear function of the induction variable for
+  most accesses: accesses to one array that differ by a constant share one pointer, bumped once an
+  iteration, and the constant is the offset in the instruction. Other addresses take one `lsl_add`,
+  shared by the accesses of a block that use it;
+- a loop counts down (1 instruction an iteration) when its induction variable is used for addresses
+  only, else it bumps and compares (2).
+
+`addressing` chooses how addresses in innermost loops are made: `pointer` as said above; `index`
+keeps the induction variable and makes addresses from it, so a loop always takes 2 instructions;
+`compiled` does what measured loops of the vendor's compiler do: pointers where a loop only reads,
+indices where it stores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Literal
+
+from xdsl.dialects import arith, memref, scf
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType
+from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+
+from cim_opt.cost import upmem_instructions as cost
+from cim_opt.dialects import upmem
+from cim_opt.errors import UserError
+from cim_opt.hardware.upmem import UpmemMachine
+from cim_opt.locations import location_of
+
+Addressing = Literal["pointer", "index", "compiled"]
+
+REGISTER_BITS = 32
+"""Width of an `index` on a DPU."""
+
+
+@dataclass(frozen=True)
+class OperandCost:
+    """An operation whose instructions depend on its two operands: `mul` or `div`, and a rest."""
+
+    kind: Literal["mul", "div"]
+    bits: int
+    signed: bool = False
+    extra: int = 0
+
+
+@dataclass
+class Selection:
+    """Instructions of a kernel: for one execution of each block, and by operand values."""
+
+    blocks: dict[Block, int] = field(default_factory=dict[Block, int])
+    operands: dict[Operation, OperandCost] = field(default_factory=dict[Operation, OperandCost])
+
+
+def bits_of(type: Attribute) -> int:
+    """Width of a value in the DPU's registers."""
+    if isinstance(type, IntegerType):
+        return type.width.data
+    if isinstance(type, IndexType):
+        return REGISTER_BITS
+    return upmem.element_bytes(type) * 8
+
+
+def constant_of(value: SSAValue) -> int | None:
+    """The integer that a value is known to be."""
+    if isinstance(value, OpResult) and isinstance(value.op, arith.ConstantOp):
+        attr = value.op.value
+        if isinstance(attr, IntegerAttr):
+            return attr.value.data
+    return None
+
+
+def select(
+    kernel: upmem.KernelOp, machine: UpmemMachine, addressing: Addressing = "pointer"
+) -> Selection:
+    """Instructions of every block of `kernel`.
+
+    Raises UserError, with the operation's place, for an operation whose cost is not known.
+    """
+    selector = _Selector(machine, addressing)
+    selector.block(kernel.body.block)
+    return selector.result
+
+
+# -- addresses -----------------------------------------------------------------------------------
+
+Terms = dict[SSAValue, int]
+
+
+def _linear(value: SSAValue, body: Block) -> tuple[Terms, list[Operation]] | None:
+    """`value` as a sum of multiples of `body`'s arguments and of values from outside it.
+
+    Constants are left out. Also gives the operations inside `body` that it is made of. None when
+    something else inside the loop goes into it.
+    """
+    if constant_of(value) is not None:
+        return {}, []
+    if not isinstance(value, OpResult) or not _inside(value.op, body):
+        own = value in body.args and value is not body.args[0]
+        return None if own else ({value: 1}, [])
+    op = value.op
+    if isinstance(op, arith.IndexCastOp):
+        inner = _linear(op.input, body)
+        return inner and (inner[0], [*inner[1], op])
+    if isinstance(op, arith.AddiOp | arith.SubiOp):
+        sign = 1 if isinstance(op, arith.AddiOp) else -1
+        left, right = _linear(op.lhs, body), _linear(op.rhs, body)
+        if left is None or right is None:
+            return None
+        terms = dict(left[0])
+        for atom, factor in right[0].items():
+            terms[atom] = terms.get(atom, 0) + sign * factor
+        return terms, [*left[1], *right[1], op]
+    if isinstance(op, arith.MuliOp | arith.ShLIOp):
+        factor = constant_of(op.rhs)
+        inner = _linear(op.lhs, body)
+        if factor is None or inner is None:
+            return None
+        scale = factor if isinstance(op, arith.MuliOp) else 1 << min(factor, 63)
+        return {atom: by * scale for atom, by in inner[0].items()}, [*inner[1], op]
+    return None
+
+
+def _inside(op: Operation, body: Block) -> bool:
+    return body.find_ancestor_op_in_block(op) is not None
+
+
+def _loop_body(op: Operation) -> Block | None:
+    """The body of the innermost `scf.for` around an operation, if it holds no further loop."""
+    current = op.parent_op()
+    while current is not None and not isinstance(current, scf.ForOp):
+        current = current.parent_op()
+    if current is None or any(isinstance(inner, scf.ForOp) for inner in current.body.walk()):
+        return None
+    return current.body.block
+
+
+class _Addresses:
+    """Which accesses share a pointer, and which operations only make addresses."""
+
+    def __init__(self) -> None:
+        self.pointers: dict[Block, set[object]] = {}
+        self.invariant: dict[Block, set[object]] = {}
+        self.computed: dict[Block, set[object]] = {}
+        self.absorbed: set[Operation] = set()
+
+    def access(self, op: Operation, array: SSAValue, index: SSAValue) -> None:
+        """Notes one access; the operations that only make its address are then free."""
+        if constant_of(index) is not None:
+            return
+        body = _loop_body(op)
+        found = None if body is None else _linear(index, body)
+        if body is not None and found is not None:
+            terms, made_by = found
+            key = (array, frozenset((atom, by) for atom, by in terms.items() if by))
+            moving = terms.get(body.args[0], 0) != 0
+            (self.pointers if moving else self.invariant).setdefault(body, set()).add(key)
+            self._absorb(made_by)
+            return
+        block = op.parent_block()
+        assert block is not None
+        base, adders = _without_constant(index)
+        self._absorb(adders)
+        self.computed.setdefault(block, set()).add((array, base))
+
+    def _absorb(self, ops: Iterable[Operation]) -> None:
+        # From the last to the first, so that each one's users have been decided before it.
+        for op in reversed(list(ops)):
+            if all(self._only_address(use.operation, use.index) for use in op.results[0].uses):
+                self.absorbed.add(op)
+
+    def _only_address(self, user: Operation, operand: int) -> bool:
+        if user in self.absorbed:
+            return True
+        if isinstance(user, memref.LoadOp):
+            return operand == 1
+        return isinstance(user, memref.StoreOp) and operand == 2
+
+
+def _without_constant(index: SSAValue) -> tuple[SSAValue, list[Operation]]:
+    """An index less the constant that is added to it last."""
+    if isinstance(index, OpResult) and isinstance(index.op, arith.AddiOp):
+        op = index.op
+        if constant_of(op.rhs) is not None:
+            return op.lhs, [op]
+        if constant_of(op.lhs) is not None:
+            return op.rhs, [op]
+    return index, []
+
+
+# -- counting ------------------------------------------------------------------------------------
+
+
+class _Selector:
+    def __init__(self, machine: UpmemMachine, addressing: Addressing):
+        self.machine = machine
+        self.addressing: Addressing = addressing
+        self.result = Selection()
+        self.addresses = _Addresses()
+
+    def block(self, block: Block) -> None:
+        """Counts a block and everything nested in it."""
+        for op in block.walk():
+            if isinstance(op, memref.LoadOp) or isinstance(op, memref.StoreOp):
+                self.addresses.access(op, op.memref, op.indices[0])
+        self._count(block)
+
+    def _count(self, block: Block) -> None:
+        total = len(self.addresses.computed.get(block, ()))
+        for op in block.ops:
+            for region in op.regions:
+                for inner in region.blocks:
+                    self._count(inner)
+            total += self.op(op)
+        self.result.blocks[block] = self.result.blocks.get(block, 0) + total
+
+    def op(self, op: Operation) -> int:
+        """Instructions of one operation, without those of its regions."""
+        if op in self.addresses.absorbed:
+            return 0
+        rule = RULES.get(op.name)
+        if rule is None:
+            raise UserError(
+                f"no instruction cost for '{op.name}' in a kernel",
+                "a DPU runs integer and basic float operations",
+                "compute it from those, or on the host",
+                location_of(op),
+            )
+        try:
+            return int(rule(self, op))
+        except cost.CostUnknown as error:
+            raise UserError(
+                f"'{op.name}': {error}", None, "use another width", location_of(op)
+            ) from error
+
+    def loop(self, op: scf.ForOp) -> int:
+        """Adds an iteration's overhead to the body; gives what the loop takes before it."""
+        body = op.body.block
+        pointers = len(self.addresses.pointers.get(body, ()))
+        invariant = len(self.addresses.invariant.get(body, ()))
+        counter = 1 if self._counts_down(op) else cost.LOOP_INSTRUCTIONS
+        self.result.blocks[body] += pointers + counter
+        guard = 0 if _known_to_run(op) else 1
+        return 1 + guard + pointers + invariant + len(op.iter_args)
+
+    def _counts_down(self, op: scf.ForOp) -> bool:
+        body = op.body.block
+        if not all(self._absorbed(use.operation) for use in body.args[0].uses):
+            return False
+        if self.addressing == "pointer" or not self.addresses.pointers.get(body):
+            return True
+        stores = any(isinstance(inner, memref.StoreOp) for inner in body.walk())
+        return self.addressing == "compiled" and not stores
+
+    def _absorbed(self, user: Operation) -> bool:
+        if user in self.addresses.absorbed:
+            return True
+        return isinstance(user, memref.LoadOp | memref.StoreOp)
+
+
+def _known_to_run(op: scf.ForOp) -> bool:
+    lower, upper = constant_of(op.lb), constant_of(op.ub)
+    return lower is not None and upper is not None and lower < upper
+
+
+Rule = Callable[[_Selector, Operation], float]
+
+
+def _free(_: _Selector, op: Operation) -> float:
+    return 0
+
+
+def _simple(kind: str) -> Rule:
+    """An operation on values of its first operand's type."""
+    return lambda _, op: cost.instructions(kind, bits_of(op.operands[0].type))
+
+
+def _shift(kind: str) -> Rule:
+    def rule(_: _Selector, op: Operation) -> float:
+        bits, amount = bits_of(op.operands[0].type), constant_of(op.operands[1])
+        return cost.instructions(kind, bits, constant=amount)
+
+    return rule
+
+
+def _multiply(selector: _Selector, op: Operation) -> float:
+    bits = bits_of(op.operands[0].type)
+    for operand in op.operands:
+        constant = constant_of(operand)
+        if constant is not None:
+            return cost.mul_constant(bits, constant)
+    if bits == 32:
+        selector.result.operands[op] = OperandCost("mul", bits)
+        return 0
+    return cost.instructions("mul", bits)
+
+
+def _divide(kind: Literal["div", "rem"], signed: bool, extra: int = 0) -> Rule:
+    def rule(selector: _Selector, op: Operation) -> float:
+        bits, constant = bits_of(op.operands[0].type), constant_of(op.operands[1])
+        if bits == 1:
+            return 1
+        if constant is not None and constant and abs(constant) & (abs(constant) - 1) == 0:
+            return extra + cost.instructions(kind, bits, signed=signed, constant=constant)
+        selector.result.operands[op] = OperandCost("div", bits, signed, extra)
+        return 0
+
+    return rule
+
+
+def _compare(_: _Selector, op: Operation) -> float:
+    if _fused(op.results[0]):
+        return 0
+    return cost.instructions("compare", bits_of(op.operands[0].type))
+
+
+def _fused(condition: SSAValue) -> bool:
+    """A comparison that only the branch of an `if` or a `select` in its block uses."""
+    if not isinstance(condition, OpResult) or not isinstance(condition.op, arith.CmpiOp):
+        return False
+    uses = list(condition.uses)
+    if len(uses) != 1 or uses[0].index != 0:
+        return False
+    user = uses[0].operation
+    same_block = user.parent_block() is condition.op.parent_block()
+    return same_block and isinstance(user, scf.IfOp | arith.SelectOp)
+
+
+def _if(selector: _Selector, op: Operation) -> float:
+    assert isinstance(op, scf.IfOp)
+    if op.false_region.blocks:
+        # A jump over the other branch.
+        selector.result.blocks[op.true_region.block] += 1
+    condition = op.cond
+    if _fused(condition):
+        assert isinstance(condition, OpResult)
+        return cost.instructions("compare", bits_of(condition.op.operands[0].type))
+    return cost.instructions("branch", 1)
+
+
+def _select(_: _Selector, op: Operation) -> float:
+    extra = 0.0
+    condition = op.operands[0]
+    if _fused(condition):
+        assert isinstance(condition, OpResult)
+        bits = bits_of(condition.op.operands[0].type)
+        # One compare-and-branch is part of the select; a comparison of pairs takes more.
+        extra = cost.instructions("compare", bits) - cost.instructions("compare", 32)
+    return extra + cost.instructions("select", bits_of(op.operands[1].type))
+
+
+def _extend(signed: bool) -> Rule:
+    def rule(_: _Selector, op: Operation) -> float:
+        source, target = op.operands[0], bits_of(op.results[0].type)
+        by_load = isinstance(source, OpResult) and isinstance(source.op, memref.LoadOp)
+        alike = all(use.operation.name == op.name for use in source.uses)
+        if by_load and alike and target <= REGISTER_BITS:
+            return 0
+        if by_load and alike:
+            return cost.instructions("extend", target, signed=signed) - 1
+        return cost.instructions("extend", target, signed=signed)
+
+    return rule
+
+
+def _index_cast(_: _Selector, op: Operation) -> float:
+    source, target = bits_of(op.operands[0].type), bits_of(op.results[0].type)
+    if target > source:
+        return cost.instructions("extend", target, signed=True)
+    return 0 if target == source else cost.instructions("truncate", target)
+
+
+def _float_to_integer(_: _Selector, op: Operation) -> float:
+    return cost.instructions("float_to_int", _wider(op))
+
+
+def _integer_to_float(_: _Selector, op: Operation) -> float:
+    return cost.instructions("int_to_float", _wider(op))
+
+
+def _wider(op: Operation) -> int:
+    bits = max(bits_of(op.operands[0].type), bits_of(op.results[0].type))
+    return 64 if bits > REGISTER_BITS else REGISTER_BITS
+
+
+def _multiply_extended(_: _Selector, op: Operation) -> float:
+    return cost.instructions("mul", 2 * bits_of(op.operands[0].type))
+
+
+def _fused_multiply_add(_: _Selector, op: Operation) -> float:
+    bits = bits_of(op.operands[0].type)
+    return cost.instructions("fmul", bits) + cost.instructions("fadd", bits)
+
+
+def _trailing_zeros(_: _Selector, op: Operation) -> float:
+    # ~x & (x - 1), then count its ones.
+    bits = bits_of(op.operands[0].type)
+    kinds = ("sub", "and", "popcount")
+    return sum(cost.instructions(kind, bits) for kind in kinds)
+
+
+def _load(_: _Selector, op: Operation) -> float:
+    return cost.instructions("load", bits_of(op.results[0].type))
+
+
+def _for(selector: _Selector, op: Operation) -> float:
+    assert isinstance(op, scf.ForOp)
+    return selector.loop(op)
+
+
+def _transfer(_: _Selector, op: Operation) -> float:
+    """One DMA instruction; two more to encode a size that is not known; and the two addresses."""
+    assert isinstance(op, upmem.MramReadOp | upmem.MramWriteOp)
+    size = 0 if constant_of(op.count) is not None else 2
+    addresses = sum(constant_of(index) is None for index in (op.mram_index, op.wram_index))
+    return 1 + size + addresses
+
+
+def _critical(selector: _Selector, op: Operation) -> float:
+    assert isinstance(op, upmem.CriticalOp)
+    machine = selector.machine
+    return machine.mutex_lock_instructions + machine.mutex_unlock_instructions
+
+
+RULES: dict[str, Rule] = {
+    "arith.constant": _free,
+    "arith.bitcast": _free,  # one set of registers for integers and floats
+    "arith.addi": _simple("add"),
+    "arith.subi": _simple("sub"),
+    "arith.andi": _simple("and"),
+    "arith.ori": _simple("or"),
+    "arith.xori": _simple("xor"),
+    "arith.minsi": _simple("min"),
+    "arith.minui": _simple("min"),
+    "arith.maxsi": _simple("max"),
+    "arith.maxui": _simple("max"),
+    "arith.shli": _shift("shl"),
+    "arith.shrsi": _shift("shr"),
+    "arith.shrui": _shift("shr"),
+    "arith.muli": _multiply,
+    "arith.divsi": _divide("div", signed=True),
+    "arith.divui": _divide("div", signed=False),
+    "arith.remsi": _divide("rem", signed=True),
+    "arith.remui": _divide("rem", signed=False),
+    # Rounding the other way: test the rest, correct the quotient.
+    "arith.floordivsi": _divide("div", signed=True, extra=3),
+    "arith.ceildivsi": _divide("div", signed=True, extra=3),
+    "arith.ceildivui": _divide("div", signed=False, extra=2),
+    "arith.mului_extended": _multiply_extended,
+    "arith.mulsi_extended": _multiply_extended,
+    "arith.addui_extended": lambda _, op: (
+        cost.instructions("add", bits_of(op.operands[0].type))
+        + cost.instructions("compare", bits_of(op.operands[0].type))
+    ),
+    "arith.cmpi": _compare,
+    "arith.cmpf": _simple("fcompare"),
+    "arith.select": _select,
+    "arith.extsi": _extend(signed=True),
+    "arith.extui": _extend(signed=False),
+    "arith.trunci": lambda _, op: cost.instructions("truncate", bits_of(op.results[0].type)),
+    "arith.index_cast": _index_cast,
+    "arith.addf": _simple("fadd"),
+    "arith.subf": _simple("fsub"),
+    "arith.mulf": _simple("fmul"),
+    "arith.divf": _simple("fdiv"),
+    "arith.negf": _simple("fneg"),
+    "arith.minimumf": _simple("fmin"),
+    "arith.maximumf": _simple("fmax"),
+    "arith.minnumf": _simple("fmin"),
+    "arith.maxnumf": _simple("fmax"),
+    "arith.fptosi": _float_to_integer,
+    "arith.fptoui": _float_to_integer,
+    "arith.sitofp": _integer_to_float,
+    "arith.uitofp": _integer_to_float,
+    "arith.extf": lambda _, op: cost.instructions("float_resize", 64),
+    "arith.truncf": lambda _, op: cost.instructions("float_resize", 64),
+    "math.absi": _simple("abs"),
+    "math.absf": _simple("fabs"),
+    "math.ctpop": _simple("popcount"),
+    "math.ctlz": _simple("clz"),
+    "math.cttz": _trailing_zeros,
+    "math.fma": _fused_multiply_add,
+    "memref.load": _load,
+    "memref.store": lambda _, op: cost.instructions("store", bits_of(op.operands[0].type)),
+    "scf.for": _for,
+    "scf.if": _if,
+    "scf.yield": _free,  # values are made in the registers where they are wanted
+    "upmem.tasklet_id": _free,  # a register
+    "upmem.mram": _free,  # a constant address
+    "upmem.wram": _free,  # a constant address, or one that depends on the tasklet's number only
+    "upmem.mram_read": _transfer,
+    "upmem.mram_write": _transfer,
+    "upmem.barrier": _free,  # its cycles are those of the measured barrier, not instructions
+    "upmem.critical": _critical,
+    "upmem.return": lambda _, op: 1,
+}
+"""By operation name: instructions without the regions. What is not here cannot run on a DPU."""
