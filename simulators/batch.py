@@ -179,8 +179,7 @@ def extract(op: Operation, batch: Batch, tensor: Values, indices: Sequence[Value
 
 def _flat(index: Values) -> Values:
     """Flat positions of element `index` of each lane in a contiguous tensor of all lanes."""
-    lane: Values = np.arange(index.size)
-    return index * np.int64(index.size) + lane.reshape(index.shape)
+    return index * np.int64(index.size) + np.reshape(np.arange(index.size), index.shape)
 
 
 def insert(

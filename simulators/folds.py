@@ -4,9 +4,9 @@ A short vector is folded one element after the other, as the operation is writte
 into contiguous ranges, one a lane, that are folded in lockstep; the partial results are then
 combined pairwise, neighbours first. So integers give what the sequential fold gives, whenever the
 function is associative. Floats are computed in their own type in this fixed order, which depends on
-the length only: the same every time, but rounded differently than one after the other. A reduce or
-scan of integers that is one NumPy ufunc (sum, product, minimum, maximum, and, or, xor) is left to
-that ufunc.
+the length only: the same every time, but rounded differently than one after the other. A float fold
+inside an element function is always computed one element after the other. A reduce or scan of
+integers that is one NumPy ufunc (sum, product, minimum, maximum, and, or, xor) is left to that.
 
 Partial folds start from the neutral element where it can be told; else, without a combine region,
 from their first element; else from `init`, which is then neutral by contract, and that is checked.
@@ -29,6 +29,7 @@ from cim_opt.simulators.batch import Batch
 from cim_opt.simulators.elementwise import dtype_of, function_of
 from cim_opt.simulators.in_place import overwritten, yields_fresh
 from cim_opt.simulators.integer_functions import BINARY_UNSIGNED, Values, unsigned_of
+from cim_opt.simulators.reassociation import reassociates
 from cim_opt.simulators.region import Regions
 
 SEQUENTIAL = 512
@@ -53,6 +54,8 @@ class Fold:
     batch: Batch
     copied: Sequence[bool]
     """Accumulators that the body writes into, but may yield a buffer that others see, too."""
+    inner: bool
+    """True in an element function: there a float fold is computed exactly as it is written."""
     neutral: Sequence[Values] | None
     """Where partial folds start; None when they start from their first element."""
 
@@ -69,7 +72,7 @@ class Fold:
             number in written and not yields_fresh(value)
             for number, value in enumerate(op.yielded())
         ]
-        return Fold(regions, op, shared, batch, copied, _starts(op, inits, batch))
+        return Fold(regions, op, shared, batch, copied, batch.rank > 0, _starts(op, inits, batch))
 
     def nested(self, lane_count: int) -> Fold:
         """The same fold in lanes that each have a range of their own."""
@@ -80,7 +83,7 @@ class Fold:
             accumulators = zip(neutral, self.op.inits, strict=True)
             neutral = [lanes.in_nested(value, init.type) for value, init in accumulators]
         batch = self.batch.nested(lane_count)
-        return Fold(self.regions, self.op, shared, batch, self.copied, neutral)
+        return Fold(self.regions, self.op, shared, batch, self.copied, self.inner, neutral)
 
     def owned(self, state: State) -> State:
         """The accumulators in buffers of their own when they are tensors."""
@@ -121,7 +124,7 @@ class Fold:
 
     def lane_count(self, length: int) -> int:
         """How many ranges to cut `length` elements into: a power of two, 1 for a short vector."""
-        if length <= SEQUENTIAL:
+        if length <= SEQUENTIAL or (self.inner and reassociates(self.op)):
             return 1
         most = min(LANES // max(1, self.batch.size), length // BLOCK)
         if self.op.tensor_accumulators:

@@ -150,13 +150,14 @@ class HostEvaluator:
     def _execute(self, op: Operation) -> None:
         args = tuple(self._frame.values[value] for value in op.operands)
         self._frame.owned.difference_update(op.results)
-        results = self._evaluate(op, args)
+        results = self.evaluate(op, args)
         self._frame.values.update(zip(op.results, results, strict=True))
         if op.name in self.makers or (isinstance(op, PatternOp) and not isinstance(op, FoldOp)):
             self._frame.owned.update(op.results)
         self.account(op, args, results)
 
-    def _evaluate(self, op: Operation, args: tuple[Values, ...]) -> Sequence[Values]:
+    def evaluate(self, op: Operation, args: tuple[Values, ...]) -> Sequence[Values]:
+        """Results of one operation for its operands' values."""
         handler = self.handlers.get(op.name)
         if handler is not None:
             return handler(self, op, args)

@@ -42,7 +42,7 @@ def scan(
     outs = [np.empty((length, *batch.shape), dtype_of(out.type)) for out in op.outs]
     if length == 0:
         return outs
-    _inclusive(fold, inputs, inits, outs)
+    running_totals(fold, inputs, inits, outs)
     check_neutral(fold, inits, [out[-1] for out in outs])
     if op.exclusive is None:
         return outs
@@ -52,10 +52,10 @@ def scan(
     return outs
 
 
-def _inclusive(
+def running_totals(
     fold: Fold, inputs: Sequence[Values], inits: Sequence[Values], outs: Sequence[Values]
 ) -> None:
-    """Writes the running totals, started from `inits`, to `outs`."""
+    """Writes the running totals of at least one element, started from `inits`, to `outs`."""
     ufuncs = ufuncs_of(fold.op)
     if ufuncs is not None:
         for ufunc, value, out in zip(ufuncs, inputs, outs, strict=True):
