@@ -14,6 +14,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import ClassVar
+
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     DenseArrayBase,
@@ -114,7 +115,7 @@ class TokenType(ParametrizedAttribute, TypeAttribute):
 
 def element_bytes(attr: Attribute) -> int:
     """Bytes of one element in memory: width/8 for integers and floats, 1 for i1."""
-    if isinstance(attr, IntegerType):
+    if isa(attr, IntegerType):
         return max(1, attr.width.data // 8)
     if isinstance(attr, Float32Type):
         return 4
@@ -161,7 +162,7 @@ def _check_offset(offset: int) -> None:
         raise VerifyException(f"MRAM offsets are multiples of {DMA_ALIGN} bytes, got {offset}")
 
 
-# -- host side ---------------------------------------------------------------------------------
+# -- host side --------------------------------------------------------------------------------
 
 
 @irdl_op_definition
@@ -263,9 +264,7 @@ class BroadcastOp(IRDLOperation):
     traits = traits_def(MemoryWriteEffect())
 
     def __init__(self, source: SSAValue, dpus: SSAValue, offset: int):
-        super().__init__(
-            operands=[source, dpus], properties={"offset": IntegerAttr(offset, i64)}
-        )
+        super().__init__(operands=[source, dpus], properties={"offset": IntegerAttr(offset, i64)})
 
     def verify_(self) -> None:
         _check_vector(self.source, "source")
@@ -571,7 +570,7 @@ class YieldOp(AbstractYieldOperation[Attribute]):
     )
 
 
-# -- kernel side -------------------------------------------------------------------------------
+# -- kernel side ------------------------------------------------------------------------------
 
 
 @irdl_op_definition
@@ -803,7 +802,9 @@ class BarrierOp(IRDLOperation):
 
     def verify_(self) -> None:
         if not isinstance(self.parent_op(), KernelOp):
-            raise VerifyException("a barrier stands at the top of a kernel, where all tasklets pass")
+            raise VerifyException(
+                "a barrier stands at the top of a kernel, where all tasklets pass"
+            )
 
 
 @irdl_op_definition

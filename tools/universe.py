@@ -26,8 +26,8 @@ PASSES = {
 PASS_SUMMARIES = {
     "pattern-fuse": "join chains of patterns into one kernel",
     "convert-pattern-to-upmem": "place, distribute and lower pattern operations to upmem",
-    "pattern-to-upmem": "named pipeline: pattern-fuse (unless fuse=false), canonicalize, "
-    "convert-pattern-to-upmem, canonicalize",
+    "pattern-to-upmem": "named pipeline: pattern-fuse, canonicalize, "
+    "convert-pattern-to-upmem; with fuse=false the conversion alone",
 }
 """One line a pass for `--help`, kept here so that no pass module is imported for it."""
 

@@ -1,0 +1,184 @@
+"""`convert-pattern-to-upmem`: patterns become UPMEM host code and kernels.
+
+Before:
+
+    func.func @sum(%a: tensor<?xi32>) -> i32 {
+      %zero = arith.constant 0 : i32
+      %r = pattern.reduce(%x in %a : tensor<?xi32>) init(%acc = %zero : i32) {
+        %s = arith.addi %acc, %x : i32
+        pattern.yield %s : i32
+      }
+      func.return %r : i32
+    }
+
+After, shortened:
+
+    module attributes {upmem.machine = "upmem-2560"} {
+      upmem.kernel @sum_0 tasklets 16 (%owners: index, %chunk: index, %active: index) {
+        scf.for ... {                       // this tasklet's blocks
+          upmem.mram_read ...
+          scf.for ... iter_args(%acc) ...   // the accumulator stays in a register
+        }
+        memref.store ...; upmem.barrier     // tasklet 0 merges and writes 8 bytes to MRAM
+      }
+      func.func @sum(%a: tensor<?xi32>) -> i32 {
+        %rest = upmem.host_thread ...       // what does not divide into granules
+        %set = upmem.alloc %used
+        scf.for ... { upmem.push; upmem.launch @sum_0; upmem.wait; upmem.pull }
+        %r = pattern.reduce ...             // the DPUs' partial results, then %rest
+      }
+    }
+
+Patterns that stay on the host (leftovers, merges of partial results) are `pattern` operations in
+the lowered function.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.passes import ModulePass
+
+from cim_opt.dialects.pattern import PatternOp
+from cim_opt.dialects.upmem import MACHINE_ATTRIBUTE, KernelOp
+from cim_opt.errors import UserError
+from cim_opt.hardware.upmem import UpmemMachine, load_machine
+from cim_opt.lowering.upmem_emit import Emitter
+from cim_opt.lowering.upmem_host import Options, SegmentLowering
+from cim_opt.lowering.upmem_machine import machine_attribute
+from cim_opt.lowering.upmem_segment import Segment
+
+
+@dataclass(frozen=True)
+class ConvertPatternToUpmemPass(ModulePass):
+    """Lowers `pattern` operations to the `upmem` dialect.
+
+    Options: `machine` a name or a TOML file; `tasklets`, `block` (bytes of a WRAM block) and `dpus`
+    fix what the cost formulas choose otherwise.
+    """
+
+    name = "convert-pattern-to-upmem"
+
+    machine: str = "upmem-2560"
+    tasklets: int | None = None
+    block: int | None = None
+    dpus: int | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        machine = load_machine(self.machine)
+        options = checked_options(machine, self.tasklets, self.block, self.dpus)
+        kernels: list[KernelOp] = []
+        for function in [inner for inner in op.walk() if isinstance(inner, FuncOp)]:
+            kernels += FunctionLowering(function, machine, options).lower()
+        if op.body.block.first_op is None:
+            op.body.block.add_ops(kernels)
+        else:
+            op.body.block.insert_ops_before(kernels, op.body.block.first_op)
+        op.attributes[MACHINE_ATTRIBUTE] = machine_attribute(machine)
+
+
+def checked_options(
+    machine: UpmemMachine, tasklets: int | None, block: int | None, dpus: int | None
+) -> Options:
+    """The user's choices, checked against the machine. Raises UserError."""
+    if tasklets is not None:
+        machine.wram_heap(tasklets)
+    if block is not None and not (0 < block <= machine.dma_max_bytes and block % 8 == 0):
+        raise UserError(
+            f"block of {block} bytes",
+            f"a transfer moves {machine.dma_min_bytes} to {machine.dma_max_bytes} bytes, "
+            "a multiple of 8",
+            "choose such a size",
+        )
+    if dpus is not None and not 0 < dpus <= machine.dpus:
+        raise UserError(
+            f"{dpus} DPUs on {machine.name}",
+            f"it has 1 to {machine.dpus}",
+            "choose a number in that range",
+        )
+    return Options(tasklets, block, dpus)
+
+
+class FunctionLowering:
+    """Rebuilds a function's body: host operations are moved over, segments are lowered."""
+
+    def __init__(self, function: FuncOp, machine: UpmemMachine, options: Options):
+        self.function = function
+        self.machine = machine
+        self.options = options
+        self.kernels: list[KernelOp] = []
+        self.values: dict[SSAValue, SSAValue] = {}
+
+    def lower(self) -> list[KernelOp]:
+        """Lowers the function in place; returns the kernels it launches."""
+        if not self.function.body.blocks:
+            return []
+        old = self.function.body.block
+        if not any(isinstance(op, PatternOp) for op in old.walk()):
+            return []
+        new = Block(arg_types=[arg.type for arg in old.args])
+        for before, after in zip(old.args, new.args, strict=True):
+            after.name_hint = before.name_hint
+            self.values[before] = after
+        self._lower_block(old, Emitter(new))
+        self.function.detach_region(self.function.body)
+        self.function.add_region(Region(new))
+        return self.kernels
+
+    def _lower_block(self, block: Block, emit: Emitter) -> None:
+        segment = Segment()
+        for op in block.ops:
+            if isinstance(op, PatternOp):
+                if not self._grow(segment, op):
+                    self._lower_segment(segment, emit)
+                    segment = Segment()
+                    self._grow(segment, op)
+                continue
+            if segment.ops and self._uses(op, segment):
+                self._lower_segment(segment, emit)
+                segment = Segment()
+            self._copy(op, emit)
+        self._lower_segment(segment, emit)
+
+    def _grow(self, segment: Segment, op: PatternOp) -> bool:
+        return segment.try_add(op)
+
+    def _uses(self, op: Operation, segment: Segment) -> bool:
+        results = {result for member in segment.ops for result in member.results}
+        return any(operand in results for inner in op.walk() for operand in inner.operands)
+
+    def _lower_segment(self, segment: Segment, emit: Emitter) -> None:
+        if not segment.ops:
+            return
+        name = f"{self.function.sym_name.data}_{len(self.kernels)}"
+        kernel = SegmentLowering(
+            segment, emit, self.values, self.machine, self.options, name
+        ).lower()
+        if kernel is not None:
+            self.kernels.append(kernel)
+
+    def _copy(self, op: Operation, emit: Emitter) -> None:
+        """Copies a host operation, lowering what is inside of it."""
+        if not any(isinstance(inner, PatternOp) for inner in op.walk()):
+            copy = op.clone(self.values)
+        else:
+            copy = op.clone_without_regions(self.values)
+            for region in op.regions:
+                copy.add_region(self._copy_region(region, emit))
+        emit.insert(copy)
+        for old, new in zip(op.results, copy.results, strict=True):
+            self.values[old] = new
+
+    def _copy_region(self, region: Region, emit: Emitter) -> Region:
+        copied = Region()
+        for block in region.blocks:
+            target = Block(arg_types=[arg.type for arg in block.args])
+            self.values.update(zip(block.args, target.args, strict=True))
+            with emit.inside(target):
+                self._lower_block(block, emit)
+            copied.add_block(target)
+        return copied

@@ -1,0 +1,405 @@
+"""Element functions become kernel code: tensors turn into views of WRAM buffers.
+
+A slice, a shared tensor or a tensor accumulator is a `View`: a buffer, where the view starts, and
+its length. Nested patterns become loops over views; their results live in scratch buffers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from xdsl.dialects import arith, scf, tensor
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, TensorType
+from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
+from xdsl.utils.hints import isa
+
+from cim_opt.dialects.pattern import FilterBase, FoldOp, PatternOp, ReduceOp, ScanOp, YieldOp
+from cim_opt.errors import UserError
+from cim_opt.locations import location_of
+from cim_opt.lowering.upmem_emit import Emitter, Index
+
+
+@dataclass(frozen=True)
+class View:
+    """`length` elements of a WRAM buffer from element `base` on."""
+
+    buffer: SSAValue
+    base: Index
+    length: int
+    mutable: bool = False
+
+    def same_place(self, other: View) -> bool:
+        """True when both are the same elements of the same buffer."""
+        return (self.buffer, self.base, self.length) == (other.buffer, other.base, other.length)
+
+
+def frozen(value: Value) -> Value:
+    """The same value, not to be overwritten."""
+    return replace(value, mutable=False) if isinstance(value, View) else value
+
+
+Value = SSAValue | View
+"""A scalar, or where a tensor lies."""
+
+
+def static_length(attr: Attribute, op: Operation) -> int:
+    """Length of a 1-D tensor that a kernel holds. Raises UserError when it is `?`."""
+    assert isa(attr, TensorType)
+    length = attr.get_shape()[0] if attr.get_num_dims() == 1 else DYNAMIC_INDEX
+    if length == DYNAMIC_INDEX:
+        raise UserError(
+            f"'{op.name}' holds a {attr} on a DPU",
+            "upmem needs tensors inside element functions, and shared ones, 1-D of static length",
+            "give the type its length",
+            location_of(op),
+        )
+    return length
+
+
+class BodyInliner:
+    """Copies element functions into kernel code.
+
+    `scratch` allocates a buffer of a tasklet (element type, length), `table` gives the view of a
+    constant tensor.
+    """
+
+    def __init__(
+        self,
+        emit: Emitter,
+        scratch: Callable[[Attribute, int], SSAValue],
+        table: Callable[[DenseIntOrFPElementsAttr], View],
+    ):
+        self.emit = emit
+        self._scratch = scratch
+        self._table = table
+
+    def inline(self, block: Block, args: Sequence[Value]) -> list[Value]:
+        """Copies `block` with its arguments bound to `args`; returns what it yields."""
+        values: dict[SSAValue, Value] = dict(zip(block.args, args, strict=True))
+        return self._inline_ops(block, values)
+
+    def scalar(self, value: Value) -> SSAValue:
+        """A value that types say is a scalar."""
+        assert isinstance(value, SSAValue)
+        return value
+
+    def copy(self, source: View, target: View) -> None:
+        """Copies elements from view to view, in a loop."""
+        if source.same_place(target):
+            return
+        emit = self.emit
+        with emit.loop(0, source.length) as loop:
+            value = emit.load(source.buffer, emit.add(source.base, loop.index))
+            emit.store(value, target.buffer, emit.add(target.base, loop.index))
+
+    def inline_independent(
+        self, block: Block, args: Sequence[Value], accumulators: Sequence[SSAValue]
+    ) -> dict[SSAValue, Value]:
+        """Copies the operations of `block` that need none of `accumulators`.
+
+        Returns the values so far; `inline_rest` copies the others.
+        """
+        values: dict[SSAValue, Value] = dict(zip(block.args, args, strict=True))
+        needing = set(accumulators)
+        for op in block.ops:
+            if any(operand in needing for inner in op.walk() for operand in inner.operands):
+                needing.update(op.results)
+            elif not isinstance(op, YieldOp):
+                values.update(zip(op.results, self._inline_op(op, values), strict=True))
+        return values
+
+    def inline_rest(self, block: Block, values: dict[SSAValue, Value]) -> list[Value]:
+        """Copies what `inline_independent` has left; returns what the block yields."""
+        return self._inline_ops(block, values)
+
+    # -- one operation after the other ---------------------------------------------------------
+
+    def _inline_ops(self, block: Block, values: dict[SSAValue, Value]) -> list[Value]:
+        yielded: list[Value] = []
+        for op in block.ops:
+            if op.results and all(result in values for result in op.results):
+                continue
+            if isinstance(op, YieldOp | scf.YieldOp):
+                yielded = [values[operand] for operand in op.operands]
+            else:
+                results = self._inline_op(op, values)
+                values.update(zip(op.results, results, strict=True))
+        return yielded
+
+    def _inline_op(self, op: Operation, values: dict[SSAValue, Value]) -> Sequence[Value]:
+        match op:
+            case arith.ConstantOp():
+                return [self._constant(op)]
+            case tensor.ExtractOp():
+                view, index = values[op.tensor], self.scalar(values[op.indices[0]])
+                assert isinstance(view, View)
+                return [self.emit.load(view.buffer, self.emit.add(view.base, index))]
+            case tensor.InsertOp():
+                return [self._insert(op, values)]
+            case tensor.DimOp():
+                view = values[op.source]
+                assert isinstance(view, View)
+                return [self.emit.value(view.length)]
+            case tensor.CastOp():
+                return [values[op.source]]
+            case tensor.FromElementsOp():
+                return [self._from_elements(op, values)]
+            case tensor.SplatOp():
+                return [self._splat(op, values)]
+            case tensor.EmptyOp():
+                return [self._new_view(op.results[0].type, op)]
+            case scf.IfOp():
+                return self._if(op, values)
+            case scf.ForOp():
+                return self._for(op, values)
+            case FoldOp():
+                return self._fold(op, [frozen(values[operand]) for operand in op.operands])
+            case PatternOp():
+                return self._pattern(op, [frozen(values[operand]) for operand in op.operands])
+            case _:
+                return self._copy_scalar_op(op, values)
+
+    def _copy_scalar_op(self, op: Operation, values: dict[SSAValue, Value]) -> Sequence[Value]:
+        if op.regions or any(isa(v.type, TensorType) for v in (*op.operands, *op.results)):
+            raise UserError(
+                f"'{op.name}' in an element function",
+                "upmem takes arith and math on scalars, tensor.extract, insert, from_elements, "
+                "splat, empty, dim and cast, scf.if and scf.for, and nested patterns",
+                "rewrite it with these",
+                location_of(op),
+            )
+        mapper = {operand: self.scalar(values[operand]) for operand in op.operands}
+        return list(self.emit.insert(op.clone(dict(mapper))).results)
+
+    def _constant(self, op: arith.ConstantOp) -> Value:
+        if isinstance(op.value, DenseIntOrFPElementsAttr):
+            return self._table(op.value)
+        return self.emit.constant(op.value)
+
+    # -- tensors -------------------------------------------------------------------------------
+
+    def _new_view(self, attr: Attribute, op: Operation) -> View:
+        assert isa(attr, TensorType)
+        length = static_length(attr, op)
+        return View(self._scratch(attr.element_type, length), 0, length, mutable=True)
+
+    def _insert(self, op: tensor.InsertOp, values: dict[SSAValue, Value]) -> View:
+        view = values[op.dest]
+        assert isinstance(view, View)
+        if not (view.mutable and _last_use(op, op.dest)):
+            target = self._new_view(op.result.type, op)
+            self.copy(view, target)
+            view = target
+        index = self.scalar(values[op.indices[0]])
+        self.emit.store(
+            self.scalar(values[op.scalar]), view.buffer, self.emit.add(view.base, index)
+        )
+        return view
+
+    def _from_elements(self, op: tensor.FromElementsOp, values: dict[SSAValue, Value]) -> View:
+        view = self._new_view(op.results[0].type, op)
+        for index, operand in enumerate(op.operands):
+            self.emit.store(self.scalar(values[operand]), view.buffer, index)
+        return view
+
+    def _splat(self, op: tensor.SplatOp, values: dict[SSAValue, Value]) -> View:
+        view = self._new_view(op.results[0].type, op)
+        self.fill(view, self.scalar(values[op.operands[0]]))
+        return view
+
+    def fill(self, view: View, value: SSAValue) -> None:
+        """Stores `value` into every element of the view."""
+        with self.emit.loop(0, view.length) as loop:
+            self.emit.store(value, view.buffer, self.emit.add(view.base, loop.index))
+
+    # -- control flow --------------------------------------------------------------------------
+
+    def _if(self, op: scf.IfOp, values: dict[SSAValue, Value]) -> Sequence[Value]:
+        yields: list[list[Value]] = []
+
+        def branch(region: Region) -> Callable[[], Sequence[SSAValue]]:
+            def build() -> Sequence[SSAValue]:
+                yielded = self._inline_ops(region.block, dict(values))
+                yields.append(yielded)
+                return [value for value in yielded if isinstance(value, SSAValue)]
+
+            return build
+
+        otherwise = branch(op.false_region) if op.false_region.blocks else None
+        condition = self.scalar(values[op.cond])
+        scalars = iter(self.emit.branch(condition, branch(op.true_region), otherwise))
+        if not op.results:
+            return []
+        return [
+            next(scalars) if isinstance(value, SSAValue) else self._same(op, value, other)
+            for value, other in zip(*yields, strict=True)
+        ]
+
+    def _for(self, op: scf.ForOp, values: dict[SSAValue, Value]) -> Sequence[Value]:
+        carried = [values[value] for value in op.iter_args]
+        scalars = [value for value in carried if isinstance(value, SSAValue)]
+        low, high, step = (self.scalar(values[v]) for v in (op.lb, op.ub, op.step))
+        with self.emit.loop(low, high, step, scalars) as loop:
+            inner = iter(loop.carried)
+            args = [next(inner) if isinstance(v, SSAValue) else v for v in carried]
+            bound = dict(values)
+            bound.update(zip(op.body.block.args, [loop.index, *args], strict=True))
+            yielded = self._inline_ops(op.body.block, bound)
+            loop.next = [value for value in yielded if isinstance(value, SSAValue)]
+        outer = iter(loop.results)
+        return [
+            next(outer) if isinstance(value, SSAValue) else self._same(op, value, after)
+            for value, after in zip(carried, yielded, strict=True)
+        ]
+
+    def _same(self, op: Operation, view: Value, other: Value) -> View:
+        if isinstance(view, View) and isinstance(other, View) and view.same_place(other):
+            return view
+        raise UserError(
+            f"'{op.name}' yields different tensors from its branches or rounds",
+            "upmem keeps a tensor that control flow changes in one place of WRAM",
+            "update one tensor with tensor.insert on every path",
+            location_of(op),
+        )
+
+    # -- nested patterns -----------------------------------------------------------------------
+
+    def _slice(self, op: PatternOp, view: Value, owner: Index) -> Value:
+        """What the element function sees of an input: an element, or a view of its slice."""
+        assert isinstance(view, View)
+        base = self.emit.add(view.base, self.emit.mul(owner, op.group_size))
+        if op.takes_slices:
+            return View(view.buffer, base, op.slice_length)
+        return self.emit.load(view.buffer, base)
+
+    def _owners(self, op: PatternOp) -> int:
+        return static_owners(op)
+
+    def _pattern(self, op: PatternOp, operands: Sequence[Value]) -> Sequence[Value]:
+        assert not isinstance(op, FilterBase)
+        inputs = operands[: len(op.inputs)]
+        shared = operands[len(op.inputs) :]
+        owners = self._owners(op)
+        targets = [self._target(op, index, owners) for index in range(len(op.outs))]
+        with self.emit.loop(0, owners) as loop:
+            args = [self._slice(op, view, loop.index) for view in inputs]
+            yielded = self.inline(op.body.block, [*args, *shared])
+            self._store_all(yielded, targets, loop.index)
+        return targets
+
+    def _target(self, op: PatternOp, index: int, owners: int) -> View:
+        attr = op.outs[index].type
+        assert isa(attr, TensorType)
+        return View(self._scratch(attr.element_type, owners), 0, owners, mutable=True)
+
+    def _store_all(self, values: Sequence[Value], targets: Sequence[View], index: Index) -> None:
+        for value, target in zip(values, targets, strict=True):
+            self.emit.store(self.scalar(value), target.buffer, self.emit.add(target.base, index))
+
+    def _fold(self, op: FoldOp, operands: Sequence[Value]) -> Sequence[Value]:
+        inputs = operands[: len(op.inputs)]
+        shared = operands[len(op.inputs) : len(op.inputs) + len(op.shared)]
+        inits = operands[len(op.inputs) + len(op.shared) :]
+        if isinstance(op, ScanOp):
+            return self._scan(op, inputs, shared, [self.scalar(value) for value in inits])
+        assert isinstance(op, ReduceOp)
+        if op.tensor_accumulators:
+            return self._reduce_tables(op, inputs, shared, inits)
+        owners = self._owners(op)
+        with self.emit.loop(0, owners, 1, [self.scalar(v) for v in inits]) as loop:
+            args = [self._slice(op, view, loop.index) for view in inputs]
+            yielded = self.inline(op.body.block, [*loop.carried, *args, *shared])
+            loop.next = [self.scalar(value) for value in yielded]
+        return list(loop.results)
+
+    def _scan(
+        self,
+        op: ScanOp,
+        inputs: Sequence[Value],
+        shared: Sequence[Value],
+        inits: Sequence[SSAValue],
+    ) -> Sequence[Value]:
+        owners = self._owners(op)
+        targets = [self._target(op, index, owners) for index in range(len(op.outs))]
+        with self.emit.loop(0, owners, 1, inits) as loop:
+            if op.exclusive is not None:
+                self._store_all(loop.carried, targets, loop.index)
+            args = [self._slice(op, view, loop.index) for view in inputs]
+            yielded = self.inline(op.body.block, [*loop.carried, *args, *shared])
+            if op.exclusive is None:
+                self._store_all(yielded, targets, loop.index)
+            loop.next = [self.scalar(value) for value in yielded]
+        return targets
+
+    def _reduce_tables(
+        self,
+        op: ReduceOp,
+        inputs: Sequence[Value],
+        shared: Sequence[Value],
+        inits: Sequence[Value],
+    ) -> Sequence[Value]:
+        tables: list[Value] = []
+        for init in inits:
+            assert isinstance(init, View)
+            table = self._new_view(op.inits[len(tables)].type, op)
+            self.copy(init, table)
+            tables.append(table)
+        with self.emit.loop(0, self._owners(op)) as loop:
+            args = [self._slice(op, view, loop.index) for view in inputs]
+            self.update_tables(op.body.block, tables, [*args, *shared])
+        return tables
+
+    def update_tables(self, block: Block, tables: Sequence[Value], args: Sequence[Value]) -> None:
+        """Runs an element function whose accumulators are tensors, in place."""
+        self.settle(self.inline(block, [*tables, *args]), tables)
+
+    def settle(self, yielded: Sequence[Value], tables: Sequence[Value]) -> None:
+        """Copies yielded tensors to where the accumulators are, unless they are there."""
+        for value, table in zip(yielded, tables, strict=True):
+            assert isinstance(value, View) and isinstance(table, View)
+            self.copy(value, table)
+
+
+def static_owners(op: PatternOp) -> int:
+    """How often a nested pattern's element function runs; its inputs have static lengths."""
+    lengths = {static_length(value.type, op) for value in op.inputs}
+    return max(0, (max(lengths) - op.window_size + 1) // op.group_size)
+
+
+def _last_use(op: Operation, value: SSAValue) -> bool:
+    """True when nothing reads `value` after `op` has overwritten it."""
+    if _repeats(op, value):
+        return False
+    return all(use.operation is op or _before(use.operation, op) for use in value.uses)
+
+
+def _repeats(op: Operation, value: SSAValue) -> bool:
+    """True when a loop runs `op` again with the same `value`."""
+    current = op.parent_op()
+    home = value.owner if isinstance(value.owner, Block) else value.owner.parent
+    block = op.parent
+    while block is not None and block is not home:
+        if isinstance(current, scf.ForOp):
+            return True
+        block = current.parent if current is not None else None
+        current = current.parent_op() if current is not None else None
+    return False
+
+
+def _before(user: Operation, op: Operation) -> bool:
+    """True when `user` runs before `op`, or on another branch, whenever both run."""
+    around = dict[Block, Operation]()
+    current: Operation | None = op
+    while current is not None and current.parent is not None:
+        around[current.parent] = current
+        current = current.parent_op()
+    current = user
+    while current is not None and current.parent is not None:
+        other = around.get(current.parent)
+        if other is current:
+            return isinstance(current, scf.IfOp)
+        if other is not None:
+            return current.is_before_in_block(other)
+        current = current.parent_op()
+    return False

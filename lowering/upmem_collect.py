@@ -1,0 +1,510 @@
+"""What the host does with each pattern's results: place, fold, offset or compact them.
+
+A collector carries its results through the rounds of a segment and joins them, at the end, with
+what the host made of the leftovers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from xdsl.dialects import tensor
+from xdsl.dialects.arith import AddiOp, IndexCastOp
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    DenseIntOrFPElementsAttr,
+    IndexType,
+    TensorType,
+    i64,
+)
+from xdsl.ir import Attribute, Block, Region, SSAValue
+from xdsl.utils.hints import isa
+
+from cim_opt.dialects import upmem
+from cim_opt.dialects.pattern import (
+    FilterBase,
+    FoldOp,
+    MapOp,
+    PatternOp,
+    ReduceOp,
+    ScanOp,
+    YieldOp,
+    vector_length,
+    vector_type,
+)
+from cim_opt.errors import UserError
+from cim_opt.locations import location_of
+from cim_opt.lowering.upmem_emit import Emitter, Index
+from cim_opt.lowering.upmem_kernel import dma_granule
+from cim_opt.lowering.upmem_launch import LaunchPlan, Slot, partial_stride
+from cim_opt.lowering.upmem_stages import (
+    constant_attr,
+    element_type,
+    starts_from_first,
+    starts_from_init,
+)
+from cim_opt.passes.pattern_neutral import neutral_elements
+
+
+@dataclass
+class Round:
+    """One launch: number, first unit and units of each DPU, DPUs; owners and chunks by pattern."""
+
+    plan: LaunchPlan
+    dpus: SSAValue
+    used: Index
+    number: Index
+    base: Index
+    units: Index
+    owners: dict[PatternOp, Index]
+    chunks: dict[PatternOp, Index]
+
+
+@dataclass
+class Tail:
+    """The leftovers: their vectors as the host computed or cut them, and results of patterns."""
+
+    vectors: dict[SSAValue, SSAValue]
+    results: dict[PatternOp, list[SSAValue]]
+
+
+def empty(emit: Emitter, element: Attribute, length: Index) -> SSAValue:
+    """A host vector to be filled."""
+    if isinstance(length, int):
+        return emit.insert(tensor.EmptyOp([], TensorType(element, [length]))).results[0]
+    attr = TensorType(element, [DYNAMIC_INDEX])
+    return emit.insert(tensor.EmptyOp([length], attr)).results[0]
+
+
+def insert_at(emit: Emitter, part: SSAValue, whole: SSAValue, position: Index) -> SSAValue:
+    """`whole` with `part` from `position` on."""
+    size = length_of(emit, part)
+    op = tensor.InsertSliceOp.get(
+        part,
+        whole,
+        static_sizes=[size if isinstance(size, int) else DYNAMIC_INDEX],
+        static_offsets=[position if isinstance(position, int) else DYNAMIC_INDEX],
+        sizes=[] if isinstance(size, int) else [size],
+        offsets=[] if isinstance(position, int) else [position],
+    )
+    return emit.insert(op).results[0]
+
+
+def length_of(emit: Emitter, value: SSAValue) -> Index:
+    """Length of a host vector."""
+    length = vector_length(value)
+    if length != DYNAMIC_INDEX:
+        return length
+    return emit.insert(tensor.DimOp(value, emit.value(0))).results[0]
+
+
+class Collector:
+    """Results of one pattern on the host; `values` maps the program's values to lowered ones."""
+
+    def __init__(
+        self, emit: Emitter, op: PatternOp, values: dict[SSAValue, SSAValue], owners: Index
+    ):
+        self.emit = emit
+        self.op = op
+        self.values = values
+        self.owners = owners
+        self.carried_types: Sequence[Attribute] = ()
+
+    def needs_tail_inputs(self) -> bool:
+        """True when `finish` works on the leftovers' inputs, not on their results."""
+        return False
+
+    def tail_operation(self, inputs: Sequence[SSAValue]) -> PatternOp:
+        """The pattern on the leftovers."""
+        raise NotImplementedError
+
+    def start(self) -> list[SSAValue]:
+        """Values to carry through the rounds; notes their types in `carried_types`."""
+        started = self._start()
+        self.carried_types = [value.type for value in started]
+        return started
+
+    def _start(self) -> list[SSAValue]:
+        raise NotImplementedError
+
+    def collect(self, round_: Round, carried: Sequence[SSAValue]) -> list[SSAValue]:
+        """Pulls a round's results; the values to carry on."""
+        raise NotImplementedError
+
+    def finish(self, carried: Sequence[SSAValue], tail: Tail | None, machine_owners: Index) -> None:
+        """Binds the program's results in `values`; `tail` None means that nothing is left over."""
+        raise NotImplementedError
+
+    def mapped(self, old: Sequence[SSAValue]) -> list[SSAValue]:
+        """The lowered values of operands."""
+        return [self.values[value] for value in old]
+
+    def bind(self, old: SSAValue, new: SSAValue) -> None:
+        """Binds a result, cast to the type that the program gave it."""
+        if old.type != new.type:
+            assert isa(old.type, TensorType)
+            new = self.emit.insert(tensor.CastOp(new, old.type)).results[0]
+        new.name_hint = old.name_hint
+        self.values[old] = new
+
+
+class ElementwiseCollector(Collector):
+    """Map, window, group, window_group: results go to their place."""
+
+    def __init__(
+        self,
+        emit: Emitter,
+        op: PatternOp,
+        values: dict[SSAValue, SSAValue],
+        owners: Index,
+        outputs: Sequence[int],
+    ):
+        super().__init__(emit, op, values, owners)
+        self.outputs = outputs
+
+    def _start(self) -> list[SSAValue]:
+        return [
+            empty(self.emit, vector_type(self.op.outs[index]).element_type, self.owners)
+            for index in self.outputs
+        ]
+
+    def tail_operation(self, inputs: Sequence[SSAValue]) -> PatternOp:
+        op = self.op
+        types = [TensorType(vector_type(out).element_type, [DYNAMIC_INDEX]) for out in op.outs]
+        sizes = [op.size_of(name) for name in op.SIZE_NAMES]
+        return type(op)(inputs, self.mapped(op.shared), types, op.body.clone(), sizes)
+
+    def collect(self, round_: Round, carried: Sequence[SSAValue]) -> list[SSAValue]:
+        emit = self.emit
+        per_unit = round_.plan.segment.owners_per_unit(self.op)
+        count = emit.mul(round_.units, per_unit)
+        position = emit.mul(emit.mul(round_.base, round_.used), per_unit)
+        return [
+            emit.insert(
+                upmem.PullOp(
+                    round_.dpus,
+                    round_.plan.places[self.op.outs[index]].offset,
+                    emit.value(count),
+                    value,
+                    emit.value(position),
+                )
+            ).result
+            for index, value in zip(self.outputs, carried, strict=True)
+        ]
+
+    def finish(self, carried: Sequence[SSAValue], tail: Tail | None, machine_owners: Index) -> None:
+        for index, value in zip(self.outputs, carried, strict=True):
+            if tail is not None:
+                value = insert_at(
+                    self.emit, tail.vectors[self.op.outs[index]], value, machine_owners
+                )
+            self.bind(self.op.outs[index], value)
+
+
+class ReduceCollector(Collector):
+    """Partial results of all DPUs are folded onto `init`, then the leftovers'."""
+
+    op: ReduceOp
+
+    def __init__(
+        self,
+        emit: Emitter,
+        op: PatternOp,
+        values: dict[SSAValue, SSAValue],
+        owners: Index,
+        slots: Index,
+    ):
+        super().__init__(emit, op, values, owners)
+        self._slots = slots
+        self._strides = [partial_stride(self.op, i) for i in range(len(self.op.inits))]
+
+    def needs_tail_inputs(self) -> bool:
+        return starts_from_first(self.op)
+
+    def tail_operation(self, inputs: Sequence[SSAValue]) -> PatternOp:
+        return self._reduce(inputs, self._neutral_starts())
+
+    def _neutral_starts(self) -> list[SSAValue]:
+        neutral = neutral_elements(self.op)
+        if neutral is None:
+            assert starts_from_init(self.op)
+            return self.mapped(self.op.inits)
+        starts: list[SSAValue] = []
+        for number, value in zip(neutral, self.op.inits, strict=True):
+            attr = constant_attr(number, element_type(value))
+            if isa(value.type, TensorType):
+                attr = _splat(number, value.type)
+            starts.append(self.emit.constant(attr))
+        return starts
+
+    def _reduce(self, inputs: Sequence[SSAValue], inits: Sequence[SSAValue]) -> ReduceOp:
+        combine = self.op.combine.clone() if self.op.combine is not None else None
+        return ReduceOp(inputs, inits, self.mapped(self.op.shared), self.op.body.clone(), combine)
+
+    def _start(self) -> list[SSAValue]:
+        emit = self.emit
+        return [
+            empty(emit, element_type(value), emit.mul(self._slots, stride))
+            for value, stride in zip(self.op.inits, self._strides, strict=True)
+        ]
+
+    def collect(self, round_: Round, carried: Sequence[SSAValue]) -> list[SSAValue]:
+        emit = self.emit
+        slot = emit.mul(round_.number, round_.used)
+        return [
+            emit.insert(
+                upmem.PullOp(
+                    round_.dpus,
+                    round_.plan.places[Slot("partial", self.op, index)].offset,
+                    emit.value(self._strides[index]),
+                    value,
+                    emit.value(emit.mul(slot, self._strides[index])),
+                )
+            ).result
+            for index, value in enumerate(carried)
+        ]
+
+    def finish(self, carried: Sequence[SSAValue], tail: Tail | None, machine_owners: Index) -> None:
+        folded = self._fold(carried)
+        if tail is not None and self.needs_tail_inputs():
+            inputs = [tail.vectors[value] for value in self.op.inputs]
+            folded = list(self.emit.insert(self._reduce(inputs, folded)).results)
+        elif tail is not None:
+            folded = self._combine(folded, tail.results[self.op])
+        for old, new in zip(self.op.outs, folded, strict=True):
+            self.bind(old, new)
+
+    def _fold(self, partials: Sequence[SSAValue]) -> list[SSAValue]:
+        inits = self.mapped(self.op.inits)
+        if self.op.combine is None:
+            vectors = [
+                self._every(value, stride)
+                for value, stride in zip(partials, self._strides, strict=True)
+            ]
+            return list(self.emit.insert(self._reduce(vectors, inits)).results)
+        combine = combine_region(self.op)
+        op = upmem.MergeReduceOp(partials, inits, self._strides, combine)
+        return list(self.emit.insert(op).results)
+
+    def _every(self, value: SSAValue, stride: int) -> SSAValue:
+        if stride == 1:
+            return value
+        attr = TensorType(vector_type(value).element_type, [DYNAMIC_INDEX])
+        slots = self._slots
+        if isinstance(slots, int):
+            attr = TensorType(attr.element_type, [slots])
+        op = tensor.ExtractSliceOp(value, [0], [slots], [stride], attr)
+        return self.emit.insert(op).results[0]
+
+    def _combine(self, lhs: Sequence[SSAValue], rhs: Sequence[SSAValue]) -> list[SSAValue]:
+        block = self.op.combine_block()
+        if not self.op.tensor_accumulators:
+            shared = self.mapped(self.op.shared) if self.op.combine is None else []
+            return clone_block(self.emit, block, [*lhs, *rhs, *shared])
+        region = Region(Block(arg_types=[arg.type for arg in block.args]))
+        inner = Emitter(region.block)
+        results = clone_block(inner, block, region.block.args)
+        inner.insert(YieldOp(*results))
+        types = [value.type for value in lhs]
+        return list(self.emit.insert(MapOp([*lhs, *rhs], [], types, region)).results)
+
+
+class ScanCollector(Collector):
+    """Local scans get the offset of all elements before them."""
+
+    op: ScanOp
+
+    def needs_tail_inputs(self) -> bool:
+        return True
+
+    def _start(self) -> list[SSAValue]:
+        outs = [empty(self.emit, element_type(value), self.owners) for value in self.op.inits]
+        return [*outs, *self.mapped(self.op.inits)]
+
+    def collect(self, round_: Round, carried: Sequence[SSAValue]) -> list[SSAValue]:
+        emit, op = self.emit, self.op
+        outs, carry = carried[: len(op.inits)], carried[len(op.inits) :]
+        per_unit = round_.plan.segment.owners_per_unit(op)
+        count = emit.mul(round_.units, per_unit)
+        locals_ = [
+            self._pull(round_, "local", index, count, emit.mul(count, round_.used))
+            for index in range(len(op.inits))
+        ]
+        totals: list[SSAValue] = []
+        for index, value in enumerate(op.inits):
+            step = dma_granule(value.type)
+            slots = emit.mul(round_.used, round_.plan.tasklets)
+            pulled = self._pull(
+                round_, "totals", index, round_.plan.tasklets * step, emit.mul(slots, step)
+            )
+            totals.append(self._every(pulled, slots, step))
+        merge = emit.insert(
+            upmem.MergeScanOp(
+                locals_,
+                totals,
+                carry,
+                round_.plan.tasklets,
+                emit.value(round_.owners[op]),
+                emit.value(round_.chunks[op]),
+                combine_region(op),
+                op.exclusive is not None,
+            )
+        )
+        position = emit.mul(emit.mul(round_.base, round_.used), per_unit)
+        placed = [
+            insert_at(emit, part, whole, position)
+            for part, whole in zip(merge.merged, outs, strict=True)
+        ]
+        return [*placed, *merge.carries]
+
+    def _pull(self, round_: Round, role: str, index: int, count: Index, length: Index) -> SSAValue:
+        emit = self.emit
+        place = round_.plan.places[Slot(role, self.op, index)]
+        dest = empty(emit, place.element, length)
+        op = upmem.PullOp(round_.dpus, place.offset, emit.value(count), dest, emit.value(0))
+        return emit.insert(op).result
+
+    def _every(self, value: SSAValue, count: Index, step: int) -> SSAValue:
+        if step == 1:
+            return value
+        length = count if isinstance(count, int) else DYNAMIC_INDEX
+        attr = TensorType(vector_type(value).element_type, [length])
+        return self.emit.insert(tensor.ExtractSliceOp(value, [0], [count], [step], attr)).results[0]
+
+    def finish(self, carried: Sequence[SSAValue], tail: Tail | None, machine_owners: Index) -> None:
+        op = self.op
+        outs = list(carried[: len(op.inits)])
+        if tail is not None:
+            inputs = [tail.vectors[value] for value in op.inputs]
+            combine = op.combine.clone() if op.combine is not None else None
+            scan = ScanOp(
+                inputs,
+                carried[len(op.inits) :],
+                self.mapped(op.shared),
+                op.body.clone(),
+                combine,
+            )
+            if op.exclusive is not None:
+                scan.properties["exclusive"] = op.exclusive
+            parts = self.emit.insert(scan).results
+            outs = [
+                insert_at(self.emit, part, whole, machine_owners)
+                for part, whole in zip(parts, outs, strict=True)
+            ]
+        for old, new in zip(op.outs, outs, strict=True):
+            self.bind(old, new)
+
+
+class FilterCollector(Collector):
+    """Kept values of all tasklets, rounds and leftovers, one behind the other."""
+
+    op: FilterBase
+
+    def __init__(
+        self,
+        emit: Emitter,
+        op: PatternOp,
+        values: dict[SSAValue, SSAValue],
+        owners: Index,
+        outputs: Sequence[int],
+    ):
+        super().__init__(emit, op, values, owners)
+        self.outputs = outputs
+
+    def tail_operation(self, inputs: Sequence[SSAValue]) -> PatternOp:
+        op = self.op
+        types = [value.type for value in op.outs]
+        sizes = [op.size_of(name) for name in op.SIZE_NAMES]
+        return type(op)(inputs, self.mapped(op.shared), types, op.body.clone(), sizes)
+
+    def _start(self) -> list[SSAValue]:
+        emit = self.emit
+        vectors = [
+            empty(emit, vector_type(self.op.outs[index]).element_type, emit.value(0))
+            for index in self.outputs
+        ]
+        return [*vectors, emit.value(0)]
+
+    def collect(self, round_: Round, carried: Sequence[SSAValue]) -> list[SSAValue]:
+        emit, op = self.emit, self.op
+        slots = emit.mul(round_.used, round_.plan.tasklets)
+        counts = self._pull(round_, "counts", 0, round_.plan.tasklets, slots)
+        room = emit.mul(round_.chunks[op], round_.plan.tasklets)
+        vectors: list[SSAValue] = []
+        for index, before in zip(self.outputs, carried, strict=False):
+            scale = op.kept_length(op.kept()[index])
+            each = emit.mul(room, scale)
+            data = self._pull(round_, "kept", index, each, emit.mul(each, round_.used))
+            capacity = emit.value(emit.mul(round_.chunks[op], scale))
+            kept = emit.insert(upmem.CompactOp(data, capacity, counts, scale)).result
+            vectors.append(self._join(before, kept))
+        return [*vectors, self._add(carried[-1], self._sum(counts))]
+
+    def _pull(self, round_: Round, role: str, index: int, count: Index, length: Index) -> SSAValue:
+        emit = self.emit
+        place = round_.plan.places[Slot(role, self.op, index)]
+        dest = empty(emit, place.element, length)
+        op = upmem.PullOp(round_.dpus, place.offset, emit.value(count), dest, emit.value(0))
+        return emit.insert(op).result
+
+    def _sum(self, counts: SSAValue) -> SSAValue:
+        block = Block(arg_types=[i64, i64])
+        total = AddiOp(block.args[0], block.args[1])
+        block.add_ops([total, YieldOp(total)])
+        zero = self.emit.constant(constant_attr(0, i64))
+        fold = self.emit.insert(ReduceOp([counts], [zero], [], Region(block)))
+        return self.emit.insert(IndexCastOp(fold.results[0], IndexType())).result
+
+    def _add(self, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+        return self.emit.insert(AddiOp(lhs, rhs)).result
+
+    def _join(self, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
+        attr = TensorType(vector_type(lhs).element_type, [DYNAMIC_INDEX])
+        return self.emit.insert(tensor.ConcatOp([lhs, rhs], 0, attr)).results[0]
+
+    def finish(self, carried: Sequence[SSAValue], tail: Tail | None, machine_owners: Index) -> None:
+        vectors, count = list(carried[:-1]), carried[-1]
+        if tail is not None:
+            results = tail.results[self.op]
+            vectors = [
+                self._join(value, results[index])
+                for index, value in zip(self.outputs, vectors, strict=True)
+            ]
+            count = self._add(count, results[-1])
+        for index, value in zip(self.outputs, vectors, strict=True):
+            self.bind(self.op.outs[index], value)
+        self.bind(self.op.outs[-1], count)
+
+
+def combine_region(op: FoldOp) -> Region:
+    """The function of two accumulators as a region of an `upmem` merge."""
+    block = op.combine_block()
+    count = 2 * len(op.inits)
+    if op.combine is None and op.shared:
+        raise UserError(
+            f"'{op.name}' combines with a function of {len(op.shared)} shared operands",
+            "upmem takes shared operands in a scan only beside a combine region",
+            "write the combine region, or make the shared operands constants",
+            location_of(op),
+        )
+    target = Block(arg_types=[arg.type for arg in block.args[:count]])
+    inner = Emitter(target)
+    results = clone_block(inner, block, target.args)
+    inner.insert(upmem.YieldOp(*results))
+    return Region(target)
+
+
+def clone_block(emit: Emitter, block: Block, args: Sequence[SSAValue]) -> list[SSAValue]:
+    """Copies the operations of a function's block; returns what it yields."""
+    values = dict[SSAValue, SSAValue](zip(block.args, args, strict=True))
+    for op in block.ops:
+        if isinstance(op, YieldOp):
+            return [values[value] for value in op.arguments]
+        copy = emit.insert(op.clone(values))
+        values.update(zip(op.results, copy.results, strict=True))
+    raise AssertionError("an element function ends in pattern.yield")
+
+
+def _splat(number: int | float, attr: TensorType) -> DenseIntOrFPElementsAttr:
+    return DenseIntOrFPElementsAttr.from_list(attr, [number])  # pyright: ignore

@@ -1,0 +1,53 @@
+"""Named pipelines: passes that run others in a fixed order.
+
+`pattern-to-upmem{machine=... tasklets=... block=... dpus=... fuse=...}` is
+
+    pattern-fuse, canonicalize, convert-pattern-to-upmem
+
+with the conversion's options handed on, and with `fuse=false` the conversion alone, so that every
+pattern goes through MRAM as it is written.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.passes import ModulePass
+
+
+@dataclass(frozen=True)
+class PatternToUpmemPipeline(ModulePass):
+    """Compiles `pattern` programs for UPMEM.
+
+    Before: functions with `pattern` operations. After: `upmem.kernel` operations, functions that
+    launch them, and the module attribute `upmem.machine`.
+    """
+
+    name = "pattern-to-upmem"
+
+    machine: str = "upmem-2560"
+    tasklets: int | None = None
+    block: int | None = None
+    dpus: int | None = None
+    fuse: bool = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for step in self.steps():
+            step.apply(ctx, op)
+
+    def steps(self) -> list[ModulePass]:
+        """The passes that this pipeline runs, in order."""
+        from cim_opt.lowering.convert_pattern_to_upmem import ConvertPatternToUpmemPass
+
+        convert = ConvertPatternToUpmemPass(
+            machine=self.machine, tasklets=self.tasklets, block=self.block, dpus=self.dpus
+        )
+        if not self.fuse:
+            return [convert]
+        from xdsl.transforms.canonicalize import CanonicalizePass
+
+        from cim_opt.passes.pattern_fuse import PatternFusePass
+
+        return [PatternFusePass(), CanonicalizePass(), convert]
