@@ -1,0 +1,97 @@
+"""Running a pipeline's program, and what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from xdsl.dialects.builtin import ModuleOp
+
+from cim_opt.frontend.element_types import ElementType
+from cim_opt.frontend.errors import fail
+from cim_opt.frontend.scope import Traced
+from cim_opt.frontend.values import Scalar
+from cim_opt.frontend.vectors import Vector
+
+
+class Execution:
+    """The fetched results, in the order of `fetch`, and what the machine reports.
+
+    `result[x]` is the array (or NumPy scalar) of the stage result x, `result[0]` of the first that
+    was fetched, and `for array in result` goes through all. `report` is the machine's report and
+    `check` the comparison with the reference; both None where there is none.
+    """
+
+    def __init__(
+        self, values: Sequence[Traced], arrays: Sequence[Any], report: Any, check: Any
+    ) -> None:
+        self._values = list(values)
+        self._arrays = list(arrays)
+        self.report = report
+        self.check = check
+
+    def __getitem__(self, key: Any) -> Any:
+        if isinstance(key, int):
+            if not -len(self._arrays) <= key < len(self._arrays):
+                fail(f"there is no result {key}", f"{len(self._arrays)} were fetched")
+            return self._arrays[key]
+        for value, array in zip(self._values, self._arrays, strict=True):
+            if value is key:
+                return array
+        fail(
+            "this value was not fetched",
+            "results are indexed by what was fetched, or by its position",
+            "call p.fetch(x) before execute",
+        )
+
+    def __len__(self) -> int:
+        return len(self._arrays)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self._arrays)
+
+
+def run(
+    module: ModuleOp,
+    entry: str,
+    arrays: dict[str, Any],
+    fetched: Sequence[Vector | Scalar],
+    *,
+    target: str,
+    machine: str,
+    transfer: str,
+    check: bool,
+    options: dict[str, Any],
+) -> Execution:
+    """Runs the module's function `entry` on the arrays, with NumPy or on a simulated machine."""
+    if target == "reference":
+        from cim_opt.simulators.reference import run_function
+
+        outputs = run_function(module, entry, list(arrays.values()))
+        return _results(fetched, outputs, None, None)
+    from cim_opt.simulators.run import run_program
+
+    done = run_program(
+        module,
+        entry,
+        arrays,
+        target=target,
+        machine=machine,
+        transfer=transfer,
+        check=check,
+        pipeline_options=options,
+    )
+    return _results(fetched, done.outputs, done.report, done.check)
+
+
+def _results(
+    fetched: Sequence[Vector | Scalar], outputs: Sequence[Any], report: Any, check: Any
+) -> Execution:
+    arrays = [_as_user(o, v.element) for v, o in zip(fetched, outputs, strict=True)]
+    return Execution(fetched, arrays, report, check)
+
+
+def _as_user(output: Any, element: ElementType) -> Any:
+    """The simulator's values in the user's dtype: the same bytes, unsigned where they were."""
+    return np.asarray(output).view(element.dtype)[()]

@@ -1,0 +1,89 @@
+"""Vectors of a pipeline: inputs and results of stages."""
+
+from __future__ import annotations
+
+from typing import Any, NoReturn
+
+from xdsl.dialects import arith
+from xdsl.ir import SSAValue
+
+from cim_opt.frontend.element_types import INT64, ElementType
+from cim_opt.frontend.errors import fail
+from cim_opt.frontend.operators import as_slice
+from cim_opt.frontend.scope import Scope
+from cim_opt.frontend.sizes import Extent
+from cim_opt.frontend.values import Arithmetic, Scalar, Tensor
+
+
+class Vector(Tensor):
+    """An input or a result of a stage; later stages and `fetch` take it.
+
+    Inside an element function it stands for a small array that all elements share, when its
+    length is fixed.
+    """
+
+    def __init__(
+        self,
+        scope: Scope,
+        ssa: SSAValue,
+        element: ElementType,
+        extent: Extent,
+        count: SSAValue | None = None,
+    ) -> None:
+        super().__init__(scope, ssa, element, extent.in_type)
+        self.extent = extent
+        self._count = count
+        self._length: Scalar | None = None
+
+    @property
+    def count(self) -> Scalar:
+        """How many elements a filter kept, an int64 that stages and `fetch` take."""
+        if self._count is None:
+            fail(
+                "the count of a vector that is not a filter's result",
+                "other vectors have a length that is known beforehand",
+                "use len(x)",
+            )
+        if self._length is None:
+            ssa = self.scope.emit(arith.IndexCastOp(self._count, INT64.attribute))
+            self._length = Scalar(self.scope, ssa, INT64)
+        return self._length
+
+    def __len__(self) -> int:
+        """The number of elements, where it is known before the pipeline runs."""
+        if self.extent.known is None:
+            fail(
+                "the length of this vector is not known before the pipeline runs",
+                "filters, and inputs without data, have such lengths",
+                "use len(result[x]) after execute, or x.count in a later stage",
+            )
+        return self.extent.known
+
+    def __bool__(self) -> NoReturn:
+        super().__bool__()
+
+    def __getitem__(self, index: Any) -> Any:
+        """Inside an element function: the element of a small shared vector."""
+        if not isinstance(index, Arithmetic) or index.scope.parent is None:
+            _outside("indexing")
+        return as_slice(self)[index]
+
+    def __iter__(self) -> NoReturn:
+        _outside("iteration")
+
+    def __matmul__(self, other: Any) -> Any:
+        return as_slice(self) @ other
+
+    def __rmatmul__(self, other: Any) -> Any:
+        return other @ as_slice(self)
+
+    def __repr__(self) -> str:
+        return f"<vector of {self.extent} {self.element}>"
+
+
+def _outside(what: str) -> NoReturn:
+    fail(
+        f"{what} of a vector outside a stage",
+        "a vector has no elements before the pipeline runs",
+        "use p.map, p.reduce, or result[x] after execute",
+    )
