@@ -87,7 +87,7 @@ class WramBuffer:
         Raises UserError when a running lane leaves the buffer between first and first+count.
         """
         if isinstance(first, int) and isinstance(count, int):
-            if 0 <= first and first + count <= self.length:
+            if first >= 0 and first + count <= self.length:
                 return first
             self._out_of_range(lanes, any_lane(mask, lanes.shape), first, count, site)
         bad = np.asarray((first < 0) | (first + count > self.length))

@@ -209,7 +209,7 @@ class _Selector:
     def block(self, block: Block) -> None:
         """Counts a block and everything nested in it."""
         for op in block.walk():
-            if isinstance(op, memref.LoadOp) or isinstance(op, memref.StoreOp):
+            if isinstance(op, memref.LoadOp | memref.StoreOp):
                 self.addresses.access(op, op.memref, op.indices[0])
         self._count(block)
 
