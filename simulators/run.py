@@ -1,0 +1,214 @@
+"""One way to run a program on any target and check it: for cim-run, the frontend and the tests."""
+
+import time
+from collections.abc import Callable, Generator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from xdsl.context import Context
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
+from xdsl.passes import ModulePass
+from xdsl.traits import SymbolTable
+from xdsl.universe import Universe
+from xdsl.utils.arg_spec import ArgSpec
+
+from cim_opt.errors import UserError
+from cim_opt.simulators.compare import Mismatch, compare, rules_for
+from cim_opt.simulators.reference import run_function
+
+if TYPE_CHECKING:
+    from cim_opt.simulators.report import Report
+
+Values = np.ndarray[Any, np.dtype[Any]] | np.generic
+Option = bool | int | float | str | tuple[bool, ...] | tuple[int, ...] | tuple[float | str, ...]
+"""An option of a pipeline; what has several values is a tuple."""
+
+TARGETS = ("reference", "upmem")
+TARGETS_TO_COME = ("simdram", "cim", "auto")
+PIPELINES = {"upmem": "pattern-to-upmem"}
+DEFAULT_MACHINES = {"upmem": "upmem-2560"}
+
+
+@dataclass(frozen=True)
+class ResultCheck:
+    """How one returned value was compared with the reference, and the first difference if any."""
+
+    type: str
+    rule: str
+    mismatch: Mismatch | None
+
+    @property
+    def ok(self) -> bool:
+        return self.mismatch is None
+
+    def to_text(self) -> str:
+        """`equals the reference` or the first difference, with the rule."""
+        if self.mismatch is None:
+            return f"equals the reference ({self.rule})"
+        return f"FAILED: {self.mismatch} ({self.rule})"
+
+
+@dataclass(frozen=True)
+class Check:
+    """The comparison of all returned values with the reference, in their order."""
+
+    results: tuple[ResultCheck, ...]
+
+    @property
+    def ok(self) -> bool:
+        return all(result.ok for result in self.results)
+
+    def to_text(self) -> str:
+        """One line a returned value."""
+        return "\n".join(
+            f"check: result {index} ({result.type}) {result.to_text()}"
+            for index, result in enumerate(self.results)
+        )
+
+
+@dataclass(frozen=True)
+class RunResult:
+    """What a run gave.
+
+    `outputs` are the target's returned values: arrays, or NumPy scalars. `report` is None for
+    the reference, which models no machine, and `check` is None when nothing was compared.
+    `wall_seconds` says how long this computer took, by step; it says nothing of the machine.
+    """
+
+    target: str
+    machine: str | None
+    outputs: list[Values]
+    report: "Report | None"
+    check: Check | None
+    lowered: ModuleOp | None
+    wall_seconds: Mapping[str, float]
+
+
+@dataclass
+class _Steps:
+    """Says each step as it starts, and keeps how long each took."""
+
+    say: Callable[[str], None] | None
+    seconds: dict[str, float] = field(default_factory=dict[str, float])
+
+    @contextmanager
+    def step(self, name: str, text: str) -> Generator[None]:
+        if self.say is not None:
+            self.say(text)
+        start = time.perf_counter()
+        yield
+        self.seconds[name] = time.perf_counter() - start
+
+
+def check_target(target: str) -> None:
+    """Raises UserError for a target that is not there (yet)."""
+    if target in TARGETS:
+        return
+    what = f"target {target} is not available" + (" yet" if target in TARGETS_TO_COME else "")
+    raise UserError(what, f"the targets are {', '.join(TARGETS)}", "choose one of these")
+
+
+def run_program(
+    module: ModuleOp,
+    entry: str,
+    inputs: Mapping[str, Values],
+    *,
+    target: str,
+    machine: str | None = None,
+    transfer: str = "measured",
+    check: bool = True,
+    pipeline_options: Mapping[str, Option] | None = None,
+    progress: Callable[[str], None] | None = None,
+) -> RunResult:
+    """Runs function `entry` of `module` on `target` and compares with the reference.
+
+    `inputs` are the entry's arguments in order; their names are for the caller only. `machine`
+    is the name of a machine or the path of a TOML file; None is the target's default.
+    `transfer` is the model of host transfers. The module itself is not changed: a clone is
+    lowered by the target's named pipeline with `pipeline_options`. `progress` is called with a
+    few words at each step. With `check` False the reference does not run.
+
+    Raises UserError when the target, the machine or the program is refused.
+    """
+    check_target(target)
+    args = list(inputs.values())
+    steps = _Steps(progress)
+    expected: list[Values] | None = None
+    if check or target == "reference":
+        with steps.step("reference", "computing the reference"):
+            expected = run_function(module, entry, args)
+    if target == "reference":
+        assert expected is not None
+        return RunResult(target, None, expected, None, None, None, steps.seconds)
+    machine = machine or DEFAULT_MACHINES[target]
+    with steps.step("lower", f"lowering for {machine}"):
+        lowered = lower(module, PIPELINES[target], {"machine": machine, **(pipeline_options or {})})
+    with steps.step("simulate", f"simulating {machine}"):
+        outputs, report = _simulate(lowered, entry, args, machine, transfer, progress)
+    result: Check | None = None
+    if expected is not None:
+        with steps.step("compare", "comparing with the reference"):
+            result = _compare(module, entry, args, expected, outputs)
+    return RunResult(target, machine, outputs, report, result, lowered, steps.seconds)
+
+
+def lower(module: ModuleOp, pipeline: str, options: Mapping[str, Option]) -> ModuleOp:
+    """A clone of `module` after the pass `pipeline` with `options`, verified."""
+    factory = Universe.get_multiverse().all_passes[pipeline]
+    cls: type[ModulePass] = factory()
+    spec = ArgSpec(
+        pipeline,
+        {name: value if isinstance(value, tuple) else (value,) for name, value in options.items()},
+    )
+    clone = module.clone()
+    context = Context()
+    for name, dialect in Universe.get_multiverse().all_dialects.items():
+        context.register_dialect(name, dialect)
+    cls.from_spec(spec).apply(context, clone)
+    clone.verify()
+    return clone
+
+
+def _simulate(
+    lowered: ModuleOp,
+    entry: str,
+    args: Sequence[Values],
+    machine: str,
+    transfer: str,
+    say: Callable[[str], None] | None,
+) -> "tuple[list[Values], Report]":
+    from cim_opt.hardware.upmem import load_machine
+    from cim_opt.simulators.upmem import UpmemSimulator
+
+    def progress(fraction: float, text: str) -> None:
+        if say is not None:
+            say(f"simulating {machine}, {text}, {fraction:.0%}")
+
+    return UpmemSimulator(load_machine(machine), transfer, progress).run(lowered, entry, args)
+
+
+def _compare(
+    module: ModuleOp,
+    entry: str,
+    args: Sequence[Values],
+    expected: Sequence[Values],
+    got: Sequence[Values],
+) -> Check:
+    rules = rules_for(module, entry, args)
+    return Check(
+        tuple(
+            ResultCheck(type, str(rule), compare(want, have, rule))
+            for type, rule, want, have in zip(
+                _result_types(module, entry), rules, expected, got, strict=True
+            )
+        )
+    )
+
+
+def _result_types(module: ModuleOp, entry: str) -> list[str]:
+    function = SymbolTable.lookup_symbol(module, entry)
+    assert isinstance(function, FuncOp)
+    return [str(attr) for attr in function.function_type.outputs]

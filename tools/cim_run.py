@@ -1,0 +1,211 @@
+"""`cim-run`: runs an MLIR program on a simulated machine and checks it against the reference."""
+
+# Nothing heavy up here: `cim-run --help` answers at once.
+import argparse
+import json
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from xdsl.utils.exceptions import DiagnosticException
+
+from cim_opt.errors import UserError
+from cim_opt.tools.failures import USER_ERROR, describe, run_tool
+from cim_opt.tools.load_module import find_entry, load_module, source_name
+from cim_opt.tools.progress import progress
+
+if TYPE_CHECKING:
+    from cim_opt.simulators.run import Option, RunResult
+    from cim_opt.tools.run_inputs import Sizes
+
+TARGETS = ("reference", "upmem", "simdram", "cim", "auto")
+
+EPILOG = """\
+inputs that are not given are random from --seed: integers over the whole range of their type,
+f32 normally distributed around 0 with deviation 1. Exit code 0 when every returned value equals
+the reference's, 1 when one does not or the input is wrong, 2 for bad usage.
+"""
+
+
+def argument_parser() -> argparse.ArgumentParser:
+    """The command line of cim-run."""
+    parser = argparse.ArgumentParser(
+        prog="cim-run",
+        description="Lowers a program for a machine, simulates it, compares each returned value "
+        "with the reference and prints a report.",
+        epilog=EPILOG,
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("file", metavar="FILE.mlir", help="the program; - for stdin")
+    parser.add_argument(
+        "--target", required=True, choices=TARGETS, help="simdram, cim and auto come later"
+    )
+    parser.add_argument("--entry", metavar="F", help="the function to run (default: the only one)")
+    parser.add_argument(
+        "--machine", metavar="NAME|FILE.toml", help="the machine (default for upmem: upmem-2560)"
+    )
+    parser.add_argument(
+        "--transfer", choices=("measured", "linear"), help="host transfers (default: measured)"
+    )
+    parser.add_argument(
+        "--input",
+        metavar="NAME=FILE.npy",
+        action="append",
+        default=[],
+        help="the value of argument %%NAME; may come several times",
+    )
+    parser.add_argument(
+        "--size",
+        metavar="K|ARG=K",
+        action="append",
+        default=[],
+        help="the length of every `?`, or of argument %%ARG; may come several times",
+    )
+    parser.add_argument("--seed", metavar="S", type=int, default=0, help="default: 0")
+    parser.add_argument("--report", choices=("text", "json"), default="text")
+    parser.add_argument("--save", metavar="OUT.npz", help="writes the returned values there")
+    parser.add_argument(
+        "--pipeline-options",
+        metavar="'A=B C=D'",
+        default="",
+        help="options of the target's named pipeline, as cim-opt -p takes them in braces",
+    )
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs `cim-run` on `argv` (the process's own when None) and returns its exit code.
+
+    0 when the run agrees with the reference, 1 when it does not or for a mistake in the input,
+    2 for bad usage.
+    """
+    parser = argument_parser()
+    try:
+        args = parser.parse_args(argv)
+        return run_tool("cim-run", lambda: _run(args, parser))
+    except SystemExit as stop:  # argparse after --help or bad usage
+        return stop.code if isinstance(stop.code, int) else 0
+
+
+def _run(args: argparse.Namespace, parser: argparse.ArgumentParser) -> int:
+    from cim_opt.simulators.run import check_target
+
+    check_target(args.target)
+    _check_options(args)
+    sizes, files = _read_bindings(args, parser)
+    try:
+        return _run_file(args, sizes, files)
+    except MemoryError as error:
+        raise UserError(
+            "not enough memory for this run", str(error) or None, "choose a smaller --size"
+        ) from error
+    except DiagnosticException as error:
+        if os.environ.get("CIM_OPT_DEBUG") == "1":
+            raise
+        # An error without a place of its own is at least in this file.
+        print(describe(error, source_name(args.file)), file=sys.stderr)
+        return USER_ERROR
+
+
+def _check_options(args: argparse.Namespace) -> None:
+    """Refuses what can be seen to be wrong before anything is read or run."""
+    if args.seed < 0:
+        raise UserError(f"--seed {args.seed}", "a seed is 0 or more", "give such a number")
+    if args.target == "reference":
+        for option in ("machine", "transfer", "pipeline_options"):
+            if getattr(args, option):
+                raise UserError(
+                    f"--{option.replace('_', '-')} with --target reference",
+                    "the reference is no machine",
+                    "leave it out, or choose --target upmem",
+                )
+    if args.save is not None and not Path(args.save).resolve().parent.is_dir():
+        raise UserError(
+            f"cannot write {args.save}", "its folder is not there", "make the folder first"
+        )
+
+
+def _read_bindings(
+    args: argparse.Namespace, parser: argparse.ArgumentParser
+) -> "tuple[Sizes, dict[str, str]]":
+    """What --size and --input say; bad usage ends the process."""
+    from cim_opt.tools.run_inputs import parse_inputs, parse_sizes
+
+    try:
+        sizes = parse_sizes(args.size)
+    except ValueError as error:
+        parser.error(f"argument --size: takes K or ARG=K, got {error}")
+    try:
+        return sizes, parse_inputs(args.input)
+    except ValueError as error:
+        parser.error(f"argument --input: takes NAME=FILE.npy, got {error}")
+
+
+def _run_file(args: argparse.Namespace, sizes: "Sizes", files: dict[str, str]) -> int:
+    from cim_opt.simulators.run import run_program
+    from cim_opt.tools.run_inputs import make_inputs
+    from cim_opt.tools.run_report import as_json, as_text
+
+    with progress("cim-run") as say:
+        say("reading")
+        module = load_module(args.file)
+        entry = find_entry(module, args.entry)
+        inputs = make_inputs(entry, sizes, files, args.seed)
+        result = run_program(
+            module,
+            entry.sym_name.data,
+            inputs,
+            target=args.target,
+            machine=args.machine,
+            transfer=args.transfer or "measured",
+            pipeline_options=_pipeline_options(args),
+            progress=say,
+        )
+    if args.save:
+        _save(args.save, result)
+    if args.report == "json":
+        print(json.dumps(as_json(entry, inputs, files, args.seed, result), indent=2))
+    else:
+        print(as_text(entry, inputs, result))
+    return 0 if result.check is None or result.check.ok else USER_ERROR
+
+
+def _pipeline_options(args: argparse.Namespace) -> "Mapping[str, Option]":
+    """The options of `--pipeline-options`, each checked against the pipeline."""
+    from xdsl.universe import Universe
+    from xdsl.utils.arg_spec import parse_spec
+
+    from cim_opt.simulators.run import PIPELINES
+    from cim_opt.tools.pass_options import check_options
+
+    if not args.pipeline_options:
+        return {}
+    name = PIPELINES[args.target]
+    spec = parse_spec(f"{name}{{{args.pipeline_options}}}")
+    check_options("pipeline", Universe.get_multiverse().all_passes[name](), spec)
+    if "machine" in spec.parameters:
+        raise UserError(
+            "--pipeline-options names a machine",
+            "the run and the lowering have one machine",
+            "use --machine",
+        )
+    return dict(spec.normalize_parameter_names().parameters)
+
+
+def _save(path: str, result: "RunResult") -> None:
+    """Writes the returned values as result0, result1, ... to `path` as it is spelt."""
+    import numpy as np
+
+    named = {f"result{index}": value for index, value in enumerate(result.outputs)}
+    try:
+        with open(path, "wb") as file:
+            np.savez(file, allow_pickle=False, **named)
+    except OSError as error:
+        raise UserError(f"cannot write {path}", error.strerror, "check the path") from error
+
+
+if __name__ == "__main__":
+    sys.exit(main())
