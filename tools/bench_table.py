@@ -1,0 +1,79 @@
+"""What a table of cim-bench is: named rows, each measured by a function, and a summary."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from cim_opt.errors import UserError
+
+Cells = dict[str, Any]
+"""One measured row: column name to a number, text or None; `row` is its name."""
+
+
+@dataclass(frozen=True)
+class Row:
+    """A row that can be measured. `measure` gives the row's cells without its name."""
+
+    name: str
+    measure: Callable[[], Cells]
+
+    def cells(self) -> Cells:
+        """The measured row, its name first."""
+        return {"row": self.name} | self.measure()
+
+
+@dataclass(frozen=True)
+class Table:
+    """`rows` lists the rows without measuring any; `summary` is over measured rows.
+
+    `summary` gets only the rows that were asked for, so it says nothing of those that are not
+    there. `timed` tables measure this computer's time: rows run side by side disturb each other.
+    """
+
+    name: str
+    about: str
+    rows: Callable[[], Sequence[Row]]
+    summary: Callable[[Sequence[Cells]], Cells]
+    timed: bool = False
+
+
+def chosen(table: Table, only: str | None) -> list[Row]:
+    """The rows of the table, or the one named `only`. Raises UserError when there is none."""
+    rows = list(table.rows())
+    if only is None:
+        return rows
+    named = [row for row in rows if row.name == only]
+    if named:
+        return named
+    names = ", ".join(f"'{row.name}'" for row in rows)
+    raise UserError(
+        f"table {table.name} has no row '{only}'", f"its rows are {names}", "name one of these"
+    )
+
+
+def as_json(table: Table, rows: Sequence[Cells]) -> dict[str, Any]:
+    """`{"name": ..., "rows": [{...}], "summary": {...}}`."""
+    return {"name": table.name, "rows": list(rows), "summary": table.summary(rows)}
+
+
+def as_text(table: Table, rows: Sequence[Cells]) -> str:
+    """The table for a person: columns as wide as they need to be, then the summary."""
+    columns = list(dict.fromkeys(column for row in rows for column in row))
+    grid = [columns, *([_shown(row.get(column)) for column in columns] for row in rows)]
+    widths = [max(len(line[i]) for line in grid) for i in range(len(columns))]
+    lines = [table.about, ""]
+    lines += [_line(cells, widths) for cells in grid]
+    lines += ["", *(f"{key}: {_shown(value)}" for key, value in table.summary(rows).items())]
+    return "\n".join(lines)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
+    first, *rest = [f"{cell:{width}}" for cell, width in zip(cells, widths, strict=True)]
+    numbers = [f"{cell.strip():>{len(cell)}}" for cell in rest]
+    return "  ".join([first, *numbers]).rstrip()
+
+
+def _shown(value: object) -> str:
+    if value is None:
+        return ""
+    return f"{value:.4g}" if isinstance(value, float) else str(value)

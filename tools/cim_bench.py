@@ -1,0 +1,105 @@
+"""`cim-bench`: measures the tables that the project's figures come from."""
+
+# Nothing heavy up here: `cim-bench --help` answers at once.
+import argparse
+import json
+import sys
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from difflib import get_close_matches
+from importlib import import_module
+from multiprocessing import get_context
+
+from cim_opt.errors import UserError
+from cim_opt.tools.bench_table import Cells, Table, as_json, as_text, chosen
+from cim_opt.tools.failures import run_tool
+from cim_opt.tools.progress import progress
+
+TABLES = {"start": "cim_opt.tools.bench_start"}
+"""Name of a table: the module that has it as `TABLE`."""
+
+
+def argument_parser() -> argparse.ArgumentParser:
+    """The command line of cim-bench."""
+    parser = argparse.ArgumentParser(
+        prog="cim-bench",
+        description="Measures a table and prints it.",
+        epilog=f"tables: {', '.join(TABLES)}",
+        allow_abbrev=False,
+    )
+    parser.add_argument("name", metavar="NAME", help="the table")
+    parser.add_argument("--report", choices=("text", "json"), default="text")
+    parser.add_argument("--only", metavar="ROW", help="measures this row alone")
+    parser.add_argument(
+        "--jobs", metavar="N", type=int, default=1, help="rows measured side by side (default: 1)"
+    )
+    return parser
+
+
+def load_table(name: str) -> Table:
+    """The table `name`. Raises UserError, with the names that there are, when there is none."""
+    if name not in TABLES:
+        near = get_close_matches(name, TABLES, n=1)
+        raise UserError(
+            f"no table '{name}'",
+            f"the tables are {', '.join(TABLES)}",
+            f"did you mean '{near[0]}'?" if near else "name one of these",
+        )
+    table: object = import_module(TABLES[name]).TABLE
+    assert isinstance(table, Table)
+    return table
+
+
+def measure(name: str, row: str) -> Cells:
+    """One measured row of a table; found by name, so that another process can do it."""
+    return chosen(load_table(name), row)[0].cells()
+
+
+def measure_all(table: Table, only: str | None, jobs: int) -> list[Cells]:
+    """The measured rows in their order, up to `jobs` at a time."""
+    names = [row.name for row in chosen(table, only)]
+    with progress("cim-bench") as say:
+        if jobs == 1:
+            return [_measure_aloud(table, name, say) for name in names]
+        say(f"{len(names)} rows, {jobs} at a time")
+        with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
+            return list(pool.map(measure, [table.name] * len(names), names))
+
+
+def _measure_aloud(table: Table, row: str, say: Callable[[str], None]) -> Cells:
+    say(row)
+    return measure(table.name, row)
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Runs `cim-bench` on `argv` (the process's own when None) and returns its exit code.
+
+    0 when all is well, 1 for a mistake in the input, 2 for bad usage.
+    """
+    try:
+        args = argument_parser().parse_args(argv)
+        return run_tool("cim-bench", lambda: _run(args))
+    except SystemExit as stop:  # argparse after --help or bad usage
+        return stop.code if isinstance(stop.code, int) else 0
+
+
+def _run(args: argparse.Namespace) -> int:
+    if args.jobs < 1:
+        raise UserError(f"--jobs {args.jobs}", "it is at least 1", "give such a number")
+    table = load_table(args.name)
+    if table.timed and args.jobs > 1:
+        raise UserError(
+            f"--jobs {args.jobs} with table {table.name}",
+            "it measures time, and rows side by side would disturb each other",
+            "leave --jobs out",
+        )
+    rows = measure_all(table, args.only, args.jobs)
+    if args.report == "json":
+        print(json.dumps(as_json(table, rows), indent=2))
+    else:
+        print(as_text(table, rows))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
