@@ -31,11 +31,16 @@ def as_function(block: str) -> str:
     return f"func.func @example({arguments}) {{\n{block}\nfunc.return\n}}"
 
 
-def parsed(text: str) -> ModuleOp:
-    """The module in `text`, verified, with every dialect that is installed."""
+def full_context() -> Context:
+    """A context with every dialect that is installed."""
     context = Context()
     for name, factory in Universe.get_multiverse().all_dialects.items():
         context.register_dialect(name, factory)
-    module = Parser(context, text).parse_module()
+    return context
+
+
+def parsed(text: str, context: Context | None = None) -> ModuleOp:
+    """The module in `text`, verified."""
+    module = Parser(context or full_context(), text).parse_module()
     module.verify()
     return module
