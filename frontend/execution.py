@@ -65,11 +65,6 @@ def run(
     options: dict[str, Any],
 ) -> Execution:
     """Runs the module's function `entry` on the arrays, with NumPy or on a simulated machine."""
-    if target == "reference":
-        from cim_opt.simulators.reference import run_function
-
-        outputs = run_function(module, entry, list(arrays.values()))
-        return _results(fetched, outputs, None, None)
     from cim_opt.simulators.run import run_program
 
     done = run_program(
@@ -82,14 +77,8 @@ def run(
         check=check,
         pipeline_options=options,
     )
-    return _results(fetched, done.outputs, done.report, done.check)
-
-
-def _results(
-    fetched: Sequence[Vector | Scalar], outputs: Sequence[Any], report: Any, check: Any
-) -> Execution:
-    arrays = [_as_user(o, v.element) for v, o in zip(fetched, outputs, strict=True)]
-    return Execution(fetched, arrays, report, check)
+    results = [_as_user(o, v.element) for v, o in zip(fetched, done.outputs, strict=True)]
+    return Execution(fetched, results, done.report, done.check)
 
 
 def _as_user(output: Any, element: ElementType) -> Any:

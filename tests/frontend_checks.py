@@ -12,6 +12,7 @@ UNSIGNED = (np.uint8, np.uint16, np.uint32, np.uint64)
 INTEGERS = SIGNED + UNSIGNED
 ALL = (np.bool_, *INTEGERS, np.float32)
 SIZES = (0, 1, 7)
+MACHINE = "upmem-1"
 Array = np.ndarray[Any, Any]
 
 
@@ -31,14 +32,22 @@ def values(dtype: Any, n: int, seed: int = 0) -> Array:
 
 
 def run(p: Pipeline, *fetched: Any) -> list[Any]:
+    """What the stages give: by NumPy, and the same on a simulated machine."""
     p.fetch(*fetched)
-    return list(p.execute("reference"))
+    got = list(p.execute("reference"))
+    machine = p.execute("upmem", machine=MACHINE)
+    assert machine.check.ok, machine.check
+    assert machine.report is not None
+    for one, other in zip(got, machine, strict=True):
+        assert one.dtype == other.dtype and one.shape == other.shape
+    return list(machine)
 
 
 def check_map(f: Callable[..., Any], *arrays: Array) -> None:
-    """f traced and run gives what f gives on NumPy arrays, in the same dtype."""
+    """f traced, by the reference, gives what f gives on NumPy arrays, in the same dtype."""
     p = Pipeline(len(arrays[0]))
-    (got,) = run(p, p.map(f, *arrays))
+    p.fetch(p.map(f, *arrays))
+    got = p.execute("reference")[0]
     with np.errstate(all="ignore"):
         expected = np.asarray(f(*arrays))
     assert got.dtype == expected.dtype

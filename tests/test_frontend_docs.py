@@ -3,21 +3,14 @@
 import io
 import re
 from contextlib import redirect_stdout
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
-
-import pytest
-
-from cim_opt.frontend import Pipeline
 
 PAGE = Path(__file__).parents[1] / "docs" / "frontend.md"
 EXAMPLE = re.compile(r"```python\n(.*?)```(?:\n```text\n(.*?)```)?", re.DOTALL)
 
 
-def test_examples(monkeypatch: pytest.MonkeyPatch) -> None:
-    if find_spec("cim_opt.simulators.upmem") is None:
-        monkeypatch.setattr(Pipeline.execute, "__defaults__", ("reference",))
+def test_examples() -> None:
     examples = EXAMPLE.findall(PAGE.read_text())
     assert len(examples) >= 8
     scope: dict[str, Any] = {}
