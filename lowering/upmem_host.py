@@ -19,7 +19,15 @@ from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.ir import Block, Region, SSAValue
 
 from cim_opt.dialects import upmem
-from cim_opt.dialects.pattern import FilterBase, FoldOp, PatternOp, ReduceOp, ScanOp, vector_type
+from cim_opt.dialects.pattern import (
+    FilterBase,
+    FoldOp,
+    PatternOp,
+    ReduceOp,
+    ScanOp,
+    vector_length,
+    vector_type,
+)
 from cim_opt.dialects.upmem import KernelOp
 from cim_opt.hardware.upmem import UpmemMachine
 from cim_opt.lowering.upmem_collect import (
@@ -173,10 +181,17 @@ class SegmentLowering:
     def _leftover(self, collector: Collector, tail: Tail) -> None:
         if collector.needs_tail_inputs():
             return
-        inputs = [tail.vectors[value] for value in collector.op.inputs]
+        inputs = [self._loose(tail.vectors[value], collector.op) for value in collector.op.inputs]
         results = self.emit.insert(collector.tail_operation(inputs)).results
         tail.results[collector.op] = list(results)
         tail.vectors.update(zip(collector.op.outs, results, strict=True))
+
+    def _loose(self, value: SSAValue, op: PatternOp) -> SSAValue:
+        """A leftover shorter than the window has no owner: refused in a type, fine for a `?`."""
+        if not 0 <= vector_length(value) < op.window_size:
+            return value
+        attr = TensorType(vector_type(value).element_type, [DYNAMIC_INDEX])
+        return self.emit.insert(tensor.CastOp(value, attr)).results[0]
 
     def _wanted(self, collectors: Sequence[Collector], tail: Tail) -> list[SSAValue]:
         """What the collectors need of the leftovers."""
