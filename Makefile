@@ -5,9 +5,12 @@ JOBS ?= 2
 BIN := $(VENV)/bin
 
 # What `make demo` runs, one command a line: compile, simulate, check against NumPy, report.
+# The picture is one that scikit-image ships.
 define DEMO_COMMANDS
-$(BIN)/cim-run examples/dot_product.mlir --target upmem --machine upmem-2560 --size 1000003
-$(BIN)/cim-run examples/histogram.mlir --target upmem --machine upmem-2560 --size 262144
+$(BIN)/cim-run examples/dot_product.mlir --target upmem --machine upmem-2560 --size 16777216
+@mkdir -p build
+$(BIN)/python examples/camera.py build/camera.npy
+$(BIN)/cim-run examples/histogram.mlir --target upmem --machine upmem-2560 --input img=build/camera.npy
 endef
 
 .PHONY: demo test clean
@@ -25,7 +28,7 @@ $(VENV)/bin/python:
 
 # The stamps: nothing is installed again until pyproject.toml changes.
 $(VENV)/ready: pyproject.toml | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e .
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[examples]'
 	@touch $@
 
 $(VENV)/ready-dev: pyproject.toml | $(VENV)/bin/python
