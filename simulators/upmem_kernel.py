@@ -25,7 +25,7 @@ from cim_opt.locations import location_of
 from cim_opt.simulators import elementwise
 from cim_opt.simulators.upmem_aliases import may_stay_view
 from cim_opt.simulators.upmem_index import on_indices
-from cim_opt.simulators.upmem_lanes import Loop, join, split
+from cim_opt.simulators.upmem_lanes import join, split
 from cim_opt.simulators.upmem_layout import check_layout, writing_phases
 from cim_opt.simulators.upmem_selection import Addressing, Selection, select
 from cim_opt.simulators.upmem_site import Site
@@ -85,7 +85,6 @@ class _Writer:
         self.selection = selection
         self.writes = writing_phases(kernel)
         self.names: dict[str, Any] = {
-            "Loop": Loop,
             "join": join,
             "split": split,
             "where": np.where,
@@ -200,7 +199,8 @@ class _Writer:
         assert isinstance(op, scf.ForOp)
         body = op.body.block
         steps, inner = f"loop{len(self.lines)}", self.new_mask()
-        self.line(f"{steps} = Loop({self.of(op.lb, op.ub, op.step)}, {mask})")
+        bounds = self.of(op.lb, op.ub, op.step)
+        self.line(f"{steps} = run.loop({bounds}, {mask}, {self.site(op)})")
         self.issue(body, f"{steps}.trips", mask)
         carried = body.args[1:]
         for arg, init in zip(carried, op.iter_args, strict=True):

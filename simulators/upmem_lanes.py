@@ -58,20 +58,19 @@ class Loop:
     """One execution of an `scf.for`: gives (induction variable, mask) for each iteration.
 
     Lanes may have different bounds. Up to `full` iterations all lanes of the outer mask run and
-    that mask is passed on as it is; from there on fewer and fewer lanes do.
+    that mask is passed on as it is; from there on fewer and fewer lanes do. Steps are positive.
     """
 
     __slots__ = ("count", "full", "lower", "mask", "step", "trips")
 
     def __init__(self, lower: Values, upper: Values, step: Values, mask: Mask):
         self.lower, self.step, self.mask = lower, step, mask
-        # A step of 0 or less does not move towards the upper bound: such lanes do not run.
         if isinstance(lower, int) and isinstance(upper, int) and isinstance(step, int):
-            self.trips: Values = max(0, -((lower - upper) // step)) if step > 0 else 0
+            self.trips: Values = max(0, -((lower - upper) // step))
             self.count = self.full = self.trips
             return
-        safe = np.maximum(step, 1)
-        trips = np.where(np.asarray(step) > 0, np.maximum(0, -((lower - upper) // safe)), 0)
+        # Only lanes that do not run may have a step that is not positive.
+        trips = np.maximum(0, -((lower - upper) // np.maximum(step, 1)))
         if mask is None:
             self.count, self.full = int(trips.max()), int(trips.min())
         else:

@@ -24,7 +24,7 @@ from cim_opt.simulators.upmem_lanes import Loop, Mask, Tally, Values, cut
 from cim_opt.simulators.upmem_memory import Lanes, PrivateBuffer, SharedBuffer
 from cim_opt.simulators.upmem_mram import Mram
 from cim_opt.simulators.upmem_races import MramWatch
-from cim_opt.simulators.upmem_site import Site
+from cim_opt.simulators.upmem_site import Site, first_lane, value_at
 
 FloatArray = npt.NDArray[np.float64]
 Progress = Callable[[float, str], None]
@@ -175,6 +175,22 @@ class KernelRun:
         self.counts.instructions.add(amount if np.ndim(amount) else int(amount), mask)
 
     # -- control -------------------------------------------------------------------------------
+
+    def loop(self, lower: Values, upper: Values, step: Values, mask: Mask, site: Site) -> Loop:
+        """An execution of an `scf.for`. UserError when a step is not positive."""
+        bad = np.asarray(step) <= 0
+        if bad.any():
+            lane = first_lane(np.atleast_2d(bad), mask, self.lanes.shape)
+            if lane is not None:
+                number = int(value_at(step, *lane))
+                raise site.error(
+                    lane[0],
+                    self.lanes.tasklet_in(lane[1]),
+                    f"step {number}",
+                    "a loop counts up, by at least 1",
+                    "count upwards and subtract inside the loop",
+                )
+        return Loop(lower, upper, step, mask)
 
     def steps(self, loop: Loop) -> Iterator[tuple[Values, Mask]]:
         """The iterations of a loop, telling how far it is."""
