@@ -608,8 +608,9 @@ class FilterBase(PatternOp):
     """What the four filters share: a condition, and the values kept where it holds.
 
     The element function yields an i1 (keep or not) and then the values to keep. The results are
-    the vectors of the kept values, in order, and, last, their length. Yielding a slice, as it came
-    in, keeps the part of it that no other element owns: x[i] of a window, chunk i of a group.
+    the vectors of the kept values, in order, and, last, the length of the first of them, or, when
+    nothing is kept, how often the condition held. Yielding a slice, as it came in, keeps the part
+    of it that no other element owns: x[i] of a window, chunk i of a group.
     """
 
     def kept(self) -> Sequence[SSAValue]:

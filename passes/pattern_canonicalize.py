@@ -88,16 +88,12 @@ class Narrow(RewritePattern):
     def match_and_rewrite(self, op: Operation, rewriter: PatternRewriter, /) -> None:
         if not isinstance(op, PatternOp) or isinstance(op, FoldOp):
             return
-        live = [index for index, out in enumerate(op.outs) if out.first_use is not None]
-        first_out = 0
-        if isinstance(op, FilterBase):
-            # The length stays, and what is yielded first is the condition.
-            last = len(op.outs) - 1
-            live = [*(index for index in live if index != last), last]
-            first_out = 1
+        live = _live_results(op)
         yielded = op.yielded()
-        values = [yielded[index + first_out] for index in live if index + first_out < len(yielded)]
-        values = [*yielded[:first_out], *values]
+        values = [yielded[index] for index in live]
+        if isinstance(op, FilterBase):
+            # The condition is yielded first, and the last result, the length, is not yielded.
+            values = [yielded[0], *(yielded[index + 1] for index in live[:-1])]
         parameters = _needed_parameters(op, values)
         if len(live) == len(op.outs) and _are_all(op, parameters):
             return
@@ -109,6 +105,21 @@ class Narrow(RewritePattern):
             op, list(parameters.inputs), list(parameters.shared), (), types, block, None
         )
         _replace(op, new, live, rewriter)
+
+
+def _live_results(op: PatternOp) -> list[int]:
+    """Results with a use; of a filter also its length and what says how that counts."""
+    live = [index for index, out in enumerate(op.outs) if out.first_use is not None]
+    if not isinstance(op, FilterBase):
+        return live
+    length = len(op.outs) - 1
+    kept = op.kept()
+    live = [index for index in live if index != length]
+    # The length is that of the first kept vector, where a slice counts all its elements.
+    counts_as = op.kept_length(kept[live[0]]) if live else 1
+    if kept and counts_as != op.kept_length(kept[0]):
+        live = [0, *live]
+    return [*live, length]
 
 
 def _needed_parameters(op: PatternOp, values: Sequence[SSAValue]) -> Parameters:

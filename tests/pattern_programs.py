@@ -195,6 +195,32 @@ class Program:
         self.emit(f"{result.name} = pattern.{kind}<2>{clause} -> {result.text}", body)
         self.vectors.append(result)
 
+    def add_group_filter(self) -> None:
+        """Keeps groups of two, or something of them, of vectors as long as the arguments."""
+        inputs = self.inputs(2, "n")
+        clause, args = self.bindings(inputs)
+        zero, first, keep = self.name(), self.name(), self.name()
+        body = [
+            f"{zero} = arith.constant 0 : index",
+            f"{first} = tensor.extract {args[-1]}[{zero}] : tensor<2xi32>",
+        ]
+        value = self.expression(body, [first], 2)
+        body.append(f"{keep} = arith.cmpi sle, {first}, {value} : i32")
+        kept = [self.choose([*args, value]) for _ in range(self.number(0, 3))]
+        types = ["tensor<2xi32>" if name in args else "i32" for name in kept]
+        yields = ", ".join([f"{keep}", *kept])
+        body.append(f"pattern.yield {yields} : {', '.join(['i1', *types])}")
+        length, scalars = self.name(), self.name()
+        results = [
+            Vector(self.name(), "tensor<?xi32>", length if name in args else scalars, None)
+            for name in kept
+        ]
+        names = ", ".join([*(v.name for v in results), length])
+        out_types = ", ".join([*(v.text for v in results), "index"])
+        self.emit(f"{names} = pattern.group_filter<2>{clause} -> ({out_types})", body)
+        self.vectors += results
+        self.scalars.append((length, "index"))
+
 
 @st.composite
 def programs(draw: Draw, most: int = 6) -> tuple[str, int, int]:
@@ -215,6 +241,7 @@ def programs(draw: Draw, most: int = 6) -> tuple[str, int, int]:
         program.add_fold,
         program.add_filter,
         program.add_slices,
+        program.add_group_filter,
     )
     for _ in range(draw(st.integers(1, most))):
         adders[draw(st.integers(0, len(adders) - 1))]()

@@ -227,3 +227,29 @@ func.func @dead(%a: tensor<?xi8>) {
   }
   func.return
 }
+
+// The first kept vector says what the length counts: two for each group.
+// CHECK-LABEL: func.func @group_length
+// CHECK-NEXT: %y, %n = pattern.group_filter<2>(%g in %a : tensor<?xi32>) -> (tensor<?xi32>, index) {
+// CHECK: %v, %u, %m = pattern.group_filter<2>
+// CHECK: %w, %o = pattern.group_filter<2>
+// CHECK: pattern.yield %c, %g : i1, tensor<2xi32>
+func.func @group_length(%a: tensor<?xi32>) -> (index, tensor<?xi32>, index, tensor<?xi32>) {
+  %y, %n = pattern.group_filter<2>(%g in %a : tensor<?xi32>) -> (tensor<?xi32>, index) {
+    %c = arith.constant true
+    pattern.yield %c, %g : i1, tensor<2xi32>
+  }
+  %v, %u, %m = pattern.group_filter<2>(%g in %a : tensor<?xi32>)
+      -> (tensor<?xi32>, tensor<?xi32>, index) {
+    %c = arith.constant true
+    %z = arith.constant 0 : index
+    %x = tensor.extract %g[%z] : tensor<2xi32>
+    pattern.yield %c, %g, %x : i1, tensor<2xi32>, i32
+  }
+  %w, %t, %o = pattern.group_filter<2>(%g in %a : tensor<?xi32>)
+      -> (tensor<?xi32>, tensor<?xi32>, index) {
+    %c = arith.constant true
+    pattern.yield %c, %g, %g : i1, tensor<2xi32>, tensor<2xi32>
+  }
+  func.return %n, %u, %o, %t : index, tensor<?xi32>, index, tensor<?xi32>
+}
