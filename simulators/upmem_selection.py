@@ -216,11 +216,15 @@ class _Selector:
     def _count(self, block: Block) -> None:
         total = len(self.addresses.computed.get(block, ()))
         for op in block.ops:
+            total += self.op(op)
             for region in op.regions:
                 for inner in region.blocks:
                     self._count(inner)
-            total += self.op(op)
-        self.result.blocks[block] = self.result.blocks.get(block, 0) + total
+        self.add(block, total)
+
+    def add(self, block: Block, instructions: int) -> None:
+        """Adds to the count of a block."""
+        self.result.blocks[block] = self.result.blocks.get(block, 0) + instructions
 
     def op(self, op: Operation) -> int:
         """Instructions of one operation, without those of its regions."""
@@ -247,7 +251,7 @@ class _Selector:
         pointers = len(self.addresses.pointers.get(body, ()))
         invariant = len(self.addresses.invariant.get(body, ()))
         counter = 1 if self._counts_down(op) else cost.LOOP_INSTRUCTIONS
-        self.result.blocks[body] += pointers + counter
+        self.add(body, pointers + counter)
         guard = 0 if _known_to_run(op) else 1
         return 1 + guard + pointers + invariant + len(op.iter_args)
 
@@ -338,7 +342,7 @@ def _if(selector: _Selector, op: Operation) -> float:
     assert isinstance(op, scf.IfOp)
     if op.false_region.blocks:
         # A jump over the other branch.
-        selector.result.blocks[op.true_region.block] += 1
+        selector.add(op.true_region.block, 1)
     condition = op.cond
     if _fused(condition):
         assert isinstance(condition, OpResult)
