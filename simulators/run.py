@@ -14,7 +14,9 @@ from xdsl.passes import ModulePass
 from xdsl.traits import SymbolTable
 from xdsl.universe import Universe
 from xdsl.utils.arg_spec import ArgSpec
+from xdsl.utils.exceptions import VerifyException
 
+from cim_opt.dialects.upmem import MACHINE_ATTRIBUTE
 from cim_opt.errors import UserError
 from cim_opt.simulators.compare import Mismatch, compare, rules_for
 from cim_opt.simulators.reference import run_function
@@ -63,6 +65,8 @@ class Check:
 
     def to_text(self) -> str:
         """One line a returned value."""
+        if not self.results:
+            return "check: nothing was returned"
         return "\n".join(
             f"check: result {index} ({result.type}) {result.to_text()}"
             for index, result in enumerate(self.results)
@@ -74,7 +78,8 @@ class RunResult:
     """What a run gave.
 
     `outputs` are the target's returned values: arrays, or NumPy scalars. `report` is None for
-    the reference, which models no machine, and `check` is None when nothing was compared.
+    the reference, which models no machine. `check` is None when nothing was compared: for the
+    reference itself, for a module that was lowered already, and when it was not asked for.
     `wall_seconds` says how long this computer took, by step; it says nothing of the machine.
     """
 
@@ -128,31 +133,60 @@ def run_program(
     `inputs` are the entry's arguments in order; their names are for the caller only. `machine`
     is the name of a machine or the path of a TOML file; None is the target's default.
     `transfer` is the model of host transfers. The module itself is not changed: a clone is
-    lowered by the target's named pipeline with `pipeline_options`. `progress` is called with a
-    few words at each step. With `check` False the reference does not run.
+    lowered by the target's named pipeline with `pipeline_options`. A module that is lowered
+    already is run as it is, and not checked: what it meant before is not known. `progress` is
+    called with a few words at each step. With `check` False the reference does not run.
 
     Raises UserError when the target, the machine or the program is refused.
     """
     check_target(target)
     args = list(inputs.values())
     steps = _Steps(progress)
+    options = {"machine": machine or DEFAULT_MACHINES.get(target, ""), **(pipeline_options or {})}
+    if is_lowered(module):
+        _check_lowered(target, machine, pipeline_options)
+        lowered, check = module, False
+    elif target == "reference":
+        with steps.step("reference", "computing the reference"):
+            outputs = run_function(module, entry, args)
+        return RunResult(target, None, outputs, None, None, None, steps.seconds)
+    else:
+        with steps.step("lower", f"lowering for {target}"):
+            lowered = lower(module, PIPELINES[target], options)
     expected: list[Values] | None = None
-    if check or target == "reference":
+    if check:
         with steps.step("reference", "computing the reference"):
             expected = run_function(module, entry, args)
-    if target == "reference":
-        assert expected is not None
-        return RunResult(target, None, expected, None, None, None, steps.seconds)
-    machine = machine or DEFAULT_MACHINES[target]
-    with steps.step("lower", f"lowering for {machine}"):
-        lowered = lower(module, PIPELINES[target], {"machine": machine, **(pipeline_options or {})})
-    with steps.step("simulate", f"simulating {machine}"):
-        outputs, report = _simulate(lowered, entry, args, machine, transfer, progress)
-    result: Check | None = None
+    with steps.step("simulate", "simulating"):
+        outputs, report = _simulate(lowered, entry, args, transfer, progress)
+    compared: Check | None = None
     if expected is not None:
         with steps.step("compare", "comparing with the reference"):
-            result = _compare(module, entry, args, expected, outputs)
-    return RunResult(target, machine, outputs, report, result, lowered, steps.seconds)
+            compared = _compare(module, entry, args, expected, outputs)
+    return RunResult(target, report.machine, outputs, report, compared, lowered, steps.seconds)
+
+
+def is_lowered(module: ModuleOp) -> bool:
+    """True when the module says the machine that it was lowered for."""
+    return MACHINE_ATTRIBUTE in module.attributes
+
+
+def _check_lowered(
+    target: str, machine: str | None, pipeline_options: Mapping[str, Option] | None
+) -> None:
+    """Refuses what can no longer be chosen for a lowered module."""
+    if target != "upmem":
+        raise UserError(
+            f"target {target} for a program that is lowered for upmem",
+            "what it meant before is not in the file",
+            "choose --target upmem, or run the program as it was before lowering",
+        )
+    if machine or pipeline_options:
+        raise UserError(
+            f"{'a machine' if machine else 'options of the pipeline'} for a lowered program",
+            "it was lowered for the machine that it names",
+            "leave it out, or run the program as it was before lowering",
+        )
 
 
 def lower(module: ModuleOp, pipeline: str, options: Mapping[str, Option]) -> ModuleOp:
@@ -168,7 +202,11 @@ def lower(module: ModuleOp, pipeline: str, options: Mapping[str, Option]) -> Mod
     for name, dialect in Universe.get_multiverse().all_dialects.items():
         context.register_dialect(name, dialect)
     cls.from_spec(spec).apply(context, clone)
-    clone.verify()
+    try:
+        clone.verify()
+    except VerifyException as error:
+        # The module did verify before, so this is no mistake of the user's.
+        raise RuntimeError(f"{pipeline} left a module that does not verify: {error}") from error
     return clone
 
 
@@ -176,18 +214,17 @@ def _simulate(
     lowered: ModuleOp,
     entry: str,
     args: Sequence[Values],
-    machine: str,
     transfer: str,
     say: Callable[[str], None] | None,
 ) -> "tuple[list[Values], Report]":
-    from cim_opt.hardware.upmem import load_machine
     from cim_opt.simulators.upmem import UpmemSimulator
 
     def progress(fraction: float, text: str) -> None:
         if say is not None:
-            say(f"simulating {machine}, {text}, {fraction:.0%}")
+            say(f"simulating {text}, {fraction:.0%}")
 
-    return UpmemSimulator(load_machine(machine), transfer, progress).run(lowered, entry, args)
+    # The lowered module carries its machine.
+    return UpmemSimulator(None, transfer, progress).run(lowered, entry, args)
 
 
 def _compare(

@@ -11,6 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 from run_lines import run_command
+from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.func import FuncOp
 
 from cim_opt.simulators import run as run_module
 
@@ -128,6 +130,7 @@ def test_a_machine_from_a_file() -> None:
     outcome = on_text(PROGRAM, *UPMEM, "--size", "99", "--machine", "small.toml")
     assert outcome.code == 0, outcome.err
     assert "check: result 0 (tensor<?xi32>) equals the reference" in outcome.out
+    assert outcome.out.startswith("@doubled on upmem, small\n")
 
 
 def test_stdin() -> None:
@@ -172,6 +175,94 @@ def test_pipeline_options_reach_the_lowering() -> None:
         return json.loads(outcome.out)
 
     assert report("tasklets=1")["cycles"] > report("tasklets=16")["cycles"]
+
+
+def test_a_lowered_program_runs_as_it_is_and_says_that_nothing_is_checked() -> None:
+    Path("t.mlir").write_text(PROGRAM)
+    out = io.StringIO()
+    lower = ["cim-opt", "t.mlir", "-p", "pattern-to-upmem{machine=upmem-640 tasklets=4}"]
+    assert run_command(lower, "", out, io.StringIO()) == 0
+    before = json.loads(
+        on_text(
+            PROGRAM,
+            *(*UPMEM, "--machine", "upmem-640", "--pipeline-options", "tasklets=4"),
+            *("--size", "9999", "--save", "before.npz", "--report", "json"),
+        ).out
+    )
+    lowered = on_text(out.getvalue(), *UPMEM, "--size", "9999", "--save", "after.npz")
+    assert lowered.code == 0, lowered.err
+    assert lowered.out.splitlines()[-1].startswith("check: none, the program was lowered already")
+    after = json.loads(cim_run("t.mlir", *UPMEM, "--size", "9999", "--report", "json").out)
+    assert after["check"] is None
+    assert after["machine"] == "upmem-640"
+    assert after["cycles"] == before["cycles"]
+    with np.load("before.npz") as one, np.load("after.npz") as other:
+        assert np.array_equal(one["result0"], other["result0"])
+    assert "target reference for a program that is lowered" in refused(
+        cim_run("t.mlir", *REFERENCE, "--size", "9")
+    )
+    assert "a machine for a lowered program" in refused(
+        cim_run("t.mlir", *UPMEM, "--size", "9", "--machine", "upmem-1")
+    )
+    assert "options of the pipeline for a lowered program" in refused(
+        cim_run("t.mlir", *UPMEM, "--size", "9", "--pipeline-options", "tasklets=2")
+    )
+
+
+def test_float_folds_are_compared_within_a_bound_that_is_said() -> None:
+    text = PROGRAM.replace("xi32", "xf32").replace(": i32", ": f32").replace("addi", "addf")
+    assert "equals the reference (bit-exact)" in on_text(text, *UPMEM, "--size", "5000").out
+    total = """
+func.func @total(%a: tensor<?xf32>) -> f32 {
+  %zero = arith.constant 0.0 : f32
+  %sum = pattern.reduce(%x in %a : tensor<?xf32>) init(%acc = %zero : f32) {
+    %s = arith.addf %acc, %x : f32
+    pattern.yield %s : f32
+  }
+  func.return %sum : f32
+}
+"""
+    outcome = on_text(total, *UPMEM, "--size", "5000")
+    assert outcome.code == 0
+    assert "equals the reference (float fold in another order, within " in outcome.out
+
+
+def test_json_has_text_for_numbers_that_it_does_not_know(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(value: Any) -> Any:
+        return np.full_like(value, np.inf)
+
+    text = PROGRAM.replace("xi32", "xf32").replace(": i32", ": f32").replace("addi", "addf")
+    np.save("x.npy", np.array([np.nan, 1], np.float32))
+    with_result(monkeypatch, broken)
+    outcome = on_text(text, *UPMEM, "--input", "a=x.npy", "--report", "json")
+
+    def refuse(constant: str) -> Any:
+        raise AssertionError(f"{constant} is not JSON")
+
+    mismatch = json.loads(outcome.out, parse_constant=refuse)["check"]["mismatch"]
+    assert (mismatch["index"], mismatch["expected"], mismatch["got"]) == (0, "nan", "inf")
+
+
+def test_nothing_returned() -> None:
+    outcome = on_text("func.func @f() {\n  func.return\n}\n", *UPMEM)
+    assert outcome.code == 0
+    assert outcome.out.splitlines()[-1] == "check: nothing was returned"
+
+
+def test_a_lowering_that_leaves_nonsense_is_not_the_users_mistake(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def nonsense(self: object, ctx: object, module: ModuleOp) -> None:
+        function = module.body.block.first_op
+        assert isinstance(function, FuncOp)
+        last = function.body.block.last_op
+        assert last is not None
+        last.operands = []
+
+    monkeypatch.setattr("cim_opt.passes.pipelines.PatternToUpmemPipeline.apply", nonsense)
+    outcome = on_text(PROGRAM, *UPMEM, "--size", "4")
+    assert outcome.code == 70
+    assert "pattern-to-upmem left a module that does not verify" in outcome.err
 
 
 # A result that differs.

@@ -21,9 +21,16 @@ def as_text(entry: FuncOp, inputs: Mapping[str, Values], result: RunResult) -> s
     lines += [f"  result {index}: {shown(value)}" for index, value in enumerate(result.outputs)]
     if result.report is not None:
         lines += ["", result.report.to_text(), ""]
-    check = result.check
-    lines.append(check.to_text() if check else "check: none, this is the reference itself")
+    lines.append(_check_text(result))
     return "\n".join(lines)
+
+
+def _check_text(result: RunResult) -> str:
+    if result.check is not None:
+        return result.check.to_text()
+    if result.report is None:
+        return "check: none, this is the reference itself"
+    return "check: none, the program was lowered already and what it meant is not in the file"
 
 
 def shown(value: Values) -> str:
