@@ -12,7 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from xdsl.dialects.builtin import TensorType
@@ -179,7 +179,8 @@ def extract(op: Operation, batch: Batch, tensor: Values, indices: Sequence[Value
 
 def _flat(index: Values) -> Values:
     """Flat positions of element `index` of each lane in a contiguous tensor of all lanes."""
-    return index * np.int64(index.size) + np.reshape(np.arange(index.size), index.shape)
+    lane = cast(Values, np.arange(index.size))
+    return index * np.int64(index.size) + lane.reshape(index.shape)
 
 
 def insert(
