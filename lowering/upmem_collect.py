@@ -439,7 +439,13 @@ class FilterCollector(Collector):
             capacity = emit.value(emit.mul(round_.chunks[op], scale))
             kept = emit.insert(upmem.CompactOp(data, capacity, counts, scale)).result
             vectors.append(self._join(before, kept))
-        return [*vectors, self._add(carried[-1], self._sum(counts))]
+        length = emit.value(emit.mul(self._sum(counts), self._length_scale()))
+        return [*vectors, self._add(carried[-1], length)]
+
+    def _length_scale(self) -> int:
+        """The length that a filter tells is that of its first kept vector."""
+        kept = self.op.kept()
+        return self.op.kept_length(kept[0]) if kept else 1
 
     def _pull(self, round_: Round, role: str, index: int, count: Index, length: Index) -> SSAValue:
         emit = self.emit

@@ -100,6 +100,10 @@ class Segment:
             need = self._halo_of(op, halos) * op.group_size + op.window_size - 1
             for value in op.inputs:
                 halos[value] = max(halos[value], need)
+        # A pattern stores all its results for all owners that it runs.
+        for op in self.ops:
+            most = self._halo_of(op, halos)
+            halos.update((value, most) for value in op.outs if value in halos)
         return halos
 
     def _halo_of(self, op: PatternOp, halos: dict[SSAValue, int]) -> int:

@@ -15,12 +15,13 @@ operation. Changes of a view (slices, casts) and allocations cost nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
-from xdsl.dialects.builtin import IndexType, ModuleOp
+from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp
 from xdsl.ir import Operation, SSAValue
+from xdsl.utils.hints import isa
 
 from cim_opt.cost import upmem_transfer
 from cim_opt.dialects import upmem
@@ -51,6 +52,8 @@ class DpuSet:
     mram: Mram
     running: bool = False
     freed: bool = False
+    declared: list[tuple[int, int]] = field(default_factory=list[tuple[int, int]])
+    """Byte ranges of the arrays of kernels that ran."""
 
 
 @dataclass(eq=False)
@@ -205,10 +208,10 @@ class UpmemEvaluator(HostEvaluator):
             dest = dest.copy()
         if dpus.dpus == 0 or count == 0:
             return [dest]
-        if not dpus.mram.was_written(offset, offset + size):
+        if not self._known(dpus, offset, offset + size):
             raise UserError(
                 f"'{op.name}' of bytes {offset} to {offset + size - 1} of MRAM",
-                "nothing was ever written there",
+                "nothing was ever written there, and no kernel that ran has an array there",
                 "pull what a push or a kernel wrote",
                 location_of(op),
             )
@@ -231,8 +234,20 @@ class UpmemEvaluator(HostEvaluator):
         )
         seconds = upmem_transfer.launch_seconds(self.machine, self.options.transfer, dpus.dpus)
         end = self.account_book.launch(code, run.finish(), seconds)
+        for array in self._find_kernel(op).body.block.ops:
+            if isinstance(array, upmem.MramOp):
+                dpus.declared.append(_extent(array))
         dpus.running = True
         return [Token(dpus, end)]
+
+    def _known(self, dpus: DpuSet, start: int, stop: int) -> bool:
+        """Whether these bytes were written, or belong to a kernel that may write them.
+
+        A filter that keeps nothing writes nothing; its array is pulled all the same.
+        """
+        return dpus.mram.was_written(start, stop) or any(
+            first <= start and stop <= last for first, last in dpus.declared
+        )
 
     def wait(self, op: Operation, args: tuple[Values, ...]) -> Sequence[Values]:
         """Waits for a launch."""
@@ -357,6 +372,14 @@ class UpmemEvaluator(HostEvaluator):
         "upmem.merge_reduce": merge_reduce,
         "upmem.host_thread": host_thread,
     }
+
+
+def _extent(array: upmem.MramOp) -> tuple[int, int]:
+    """First byte of an MRAM array, and the byte after its last."""
+    attr = array.result.type
+    assert isa(attr, MemRefType)
+    start = array.offset.value.data
+    return start, start + attr.get_shape()[0] * upmem.element_bytes(attr.element_type)
 
 
 def _kernel_argument(value: SSAValue, given: Values) -> Values:
