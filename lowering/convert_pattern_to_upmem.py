@@ -45,11 +45,11 @@ from xdsl.passes import ModulePass
 
 from cim_opt.dialects.pattern import PatternOp
 from cim_opt.dialects.upmem import MACHINE_ATTRIBUTE, KernelOp
+from cim_opt.dialects.upmem_machine import machine_attribute
 from cim_opt.errors import UserError
 from cim_opt.hardware.upmem import UpmemMachine, load_machine
 from cim_opt.lowering.upmem_emit import Emitter
 from cim_opt.lowering.upmem_host import Options, SegmentLowering
-from cim_opt.lowering.upmem_machine import machine_attribute
 from cim_opt.lowering.upmem_segment import Segment
 
 

@@ -25,6 +25,7 @@ from xdsl.utils.hints import isa
 
 from cim_opt.cost import upmem_transfer
 from cim_opt.dialects import upmem
+from cim_opt.dialects.upmem_machine import machine_of
 from cim_opt.errors import UserError
 from cim_opt.hardware.upmem import TRANSFER_MODELS, UpmemMachine
 from cim_opt.locations import location_of
@@ -35,7 +36,6 @@ from cim_opt.simulators.report import Report
 from cim_opt.simulators.upmem_account import Account
 from cim_opt.simulators.upmem_host_cost import host_work
 from cim_opt.simulators.upmem_kernel import KernelCode, compile_kernel
-from cim_opt.simulators.upmem_machine_attr import machine_of
 from cim_opt.simulators.upmem_mram import Mram
 from cim_opt.simulators.upmem_run import KernelRun, Progress
 from cim_opt.simulators.upmem_selection import Addressing

@@ -1,4 +1,8 @@
-"""The machine that a module was lowered for, from its attribute `upmem.machine`."""
+"""The module attribute `upmem.machine`: what a lowered module was lowered for.
+
+A machine that comes with cim-opt is written by name, any other as a dictionary of all its
+parameters, so that the module can be simulated from its text alone.
+"""
 
 from __future__ import annotations
 
@@ -6,20 +10,28 @@ from typing import Any
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
-    DenseArrayBase,
     DictionaryAttr,
+    Float64Type,
     FloatAttr,
     IntegerAttr,
     ModuleOp,
     StringAttr,
+    i64,
 )
 from xdsl.ir import Attribute
 from xdsl.utils.hints import isa
 
 from cim_opt.dialects.upmem import MACHINE_ATTRIBUTE
 from cim_opt.errors import UserError
-from cim_opt.hardware.upmem import UpmemMachine, load_machine
+from cim_opt.hardware.upmem import MACHINE_NAMES, UpmemMachine, load_machine
 from cim_opt.locations import location_of
+
+
+def machine_attribute(machine: UpmemMachine) -> Attribute:
+    """The machine's name when it comes with cim-opt, else a dictionary of all its parameters."""
+    if machine.name in MACHINE_NAMES and machine == load_machine(machine.name):
+        return StringAttr(machine.name)
+    return DictionaryAttr({key: _attribute(value) for key, value in machine.to_dict().items()})
 
 
 def machine_of(module: ModuleOp) -> UpmemMachine:
@@ -41,14 +53,27 @@ def machine_of(module: ModuleOp) -> UpmemMachine:
     )
 
 
+def _attribute(value: Any) -> Attribute:
+    match value:
+        case str():
+            return StringAttr(value)
+        case int():
+            return IntegerAttr(value, i64)
+        case float():
+            return FloatAttr(value, Float64Type())
+        case list() | tuple():
+            items: list[Any] = list(value)  # pyright: ignore[reportUnknownArgumentType]
+            return ArrayAttr([_attribute(item) for item in items])
+        case _:
+            raise TypeError(f"no attribute for {value!r}")
+
+
 def _plain(attr: Attribute) -> Any:
     """A number, text or list as Python has it."""
     if isinstance(attr, StringAttr):
         return attr.data
-    if isinstance(attr, IntegerAttr | FloatAttr):
+    if isa(attr, IntegerAttr) or isa(attr, FloatAttr):
         return attr.value.data
     if isa(attr, ArrayAttr):
         return [_plain(item) for item in attr]
-    if isinstance(attr, DenseArrayBase):
-        return list(attr.get_values())
     return attr
