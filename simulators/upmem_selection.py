@@ -5,7 +5,8 @@ block (blocks nested in it have their own) and the operations whose count depend
 that the simulator sees. What is modelled:
 
 - constants are immediates, the tasklet's number is a register: free;
-- a comparison whose one use is an `if` or a `select` beside it fuses with its branch;
+- a comparison whose one use is an `if` or a `select` beside it fuses with its branch, and the
+  branch of a comparison with 0 fuses with the operation that made the compared value;
 - loads extend for free when all uses of the loaded value extend it alike;
 - in an innermost loop, the address of an access is a linear function of the induction variable for
   most accesses: accesses to one array that differ by a constant share one pointer, bumped once an
@@ -16,8 +17,8 @@ that the simulator sees. What is modelled:
 
 `addressing` chooses how addresses in innermost loops are made: `pointer` as said above; `index`
 keeps the induction variable and makes addresses from it, so a loop always takes 2 instructions;
-`compiled` does what measured loops of the vendor's compiler do: pointers where a loop only reads,
-indices where it stores.
+`compiled` does what measured loops of the vendor's compiler do: indices where a loop stores through
+such an address, pointers elsewhere.
 """
 
 from __future__ import annotations
@@ -150,6 +151,7 @@ class _Addresses:
         self.pointers: dict[Block, set[object]] = {}
         self.invariant: dict[Block, set[object]] = {}
         self.computed: dict[Block, set[object]] = {}
+        self.stored: set[Block] = set()
         self.absorbed: set[Operation] = set()
 
     def access(self, op: Operation, array: SSAValue, index: SSAValue) -> None:
@@ -163,6 +165,8 @@ class _Addresses:
             key = (array, frozenset((atom, by) for atom, by in terms.items() if by))
             moving = terms.get(body.args[0], 0) != 0
             (self.pointers if moving else self.invariant).setdefault(body, set()).add(key)
+            if moving and isinstance(op, memref.StoreOp):
+                self.stored.add(body)
             self._absorb(made_by)
             return
         block = op.parent_block()
@@ -261,8 +265,7 @@ class _Selector:
             return False
         if self.addressing == "pointer" or not self.addresses.pointers.get(body):
             return True
-        stores = any(isinstance(inner, memref.StoreOp) for inner in body.walk())
-        return self.addressing == "compiled" and not stores
+        return self.addressing == "compiled" and body not in self.addresses.stored
 
     def _absorbed(self, user: Operation) -> bool:
         if user in self.addresses.absorbed:
@@ -340,14 +343,50 @@ def _fused(condition: SSAValue) -> bool:
 
 def _if(selector: _Selector, op: Operation) -> float:
     assert isinstance(op, scf.IfOp)
-    if op.false_region.blocks:
-        # A jump over the other branch.
+    if op.false_region.blocks and len(op.false_region.block.ops) > 1:
+        # A jump over the other branch, which does more than yield.
         selector.add(op.true_region.block, 1)
     condition = op.cond
-    if _fused(condition):
-        assert isinstance(condition, OpResult)
-        return cost.instructions("compare", bits_of(condition.op.operands[0].type))
-    return cost.instructions("branch", 1)
+    if not _fused(condition):
+        return cost.instructions("branch", 1)
+    assert isinstance(condition, OpResult)
+    if _tests_last_result(condition.op):
+        return 0
+    return cost.instructions("compare", bits_of(condition.op.operands[0].type))
+
+
+_SETS_CONDITIONS = {
+    "arith.addi",
+    "arith.subi",
+    "arith.andi",
+    "arith.ori",
+    "arith.xori",
+    "arith.shli",
+    "arith.shrsi",
+    "arith.shrui",
+}
+
+
+def _tests_last_result(compare: Operation) -> bool:
+    """A comparison with 0 of what the operation right before it made in one register.
+
+    Such an operation branches on its own result.
+    """
+    value = compare.operands[0]
+    if constant_of(compare.operands[1]) != 0 or bits_of(value.type) > REGISTER_BITS:
+        return False
+    # Equal, not equal; signed less, greater or equal.
+    if _predicate(compare) not in (0, 1, 2, 5) or not isinstance(value, OpResult):
+        return False
+    before = compare.prev_op
+    while isinstance(before, arith.ConstantOp):
+        before = before.prev_op
+    return value.op is before and before.name in _SETS_CONDITIONS
+
+
+def _predicate(compare: Operation) -> int:
+    assert isinstance(compare, arith.CmpiOp)
+    return compare.predicate.value.data
 
 
 def _select(_: _Selector, op: Operation) -> float:
@@ -421,11 +460,25 @@ def _for(selector: _Selector, op: Operation) -> float:
 
 
 def _transfer(_: _Selector, op: Operation) -> float:
-    """One DMA instruction; two more to encode a size that is not known; and the two addresses."""
+    """One DMA instruction; two more to encode a size that is not known; and the two addresses.
+
+    An address that an earlier transfer of the block made is still in its register.
+    """
     assert isinstance(op, upmem.MramReadOp | upmem.MramWriteOp)
     size = 0 if constant_of(op.count) is not None else 2
-    addresses = sum(constant_of(index) is None for index in (op.mram_index, op.wram_index))
-    return 1 + size + addresses
+    made: set[tuple[SSAValue, SSAValue]] = set()
+    before = op.prev_op
+    while before is not None:
+        if isinstance(before, upmem.MramReadOp | upmem.MramWriteOp):
+            made.update(_dma_addresses(before))
+        before = before.prev_op
+    return 1 + size + len(_dma_addresses(op) - made)
+
+
+def _dma_addresses(op: upmem.MramReadOp | upmem.MramWriteOp) -> set[tuple[SSAValue, SSAValue]]:
+    """The addresses of a transfer that are not constants."""
+    pairs = ((op.mram, op.mram_index), (op.wram, op.wram_index))
+    return {pair for pair in pairs if constant_of(pair[1]) is None}
 
 
 def _critical(selector: _Selector, op: Operation) -> float:
