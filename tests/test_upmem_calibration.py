@@ -148,8 +148,8 @@ def kernel_seconds(point: list[Any]) -> float:
 
 # Mean and largest relative error over the small measured runs of each kernel, and the widths of
 # elements left out. What is left comes mostly from the instructions of one iteration, simulated
-# against measured: sum of 8-byte values 9 against 10; selection of 2-byte values 5.5 against 6.5 and
-# of 8-byte values 9 against 8; histogram 24 against 26; matrix product 15 against 17 (with a matrix
+# against measured: sum of 8-byte values 9 against 10; selection of 2-byte values 5.5 against 6.5
+# and of 8-byte values 9 against 8; histogram 24 against 26; matrix product 15 against 17 (a matrix
 # of ones; the measured one is not known). The measured histogram of 2-byte values multiplies as
 # 4-byte ones, which the simulated one has no reason to do.
 KERNELS: dict[str, tuple[float, float, tuple[int, ...]]] = {
