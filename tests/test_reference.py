@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 from reference_checks import parse
+from xdsl.dialects.builtin import FileLineColLoc, IntAttr, StringAttr
 
 from cim_opt.errors import UserError
 from cim_opt.simulators.reference import HostEvaluator, run_function
@@ -226,3 +227,12 @@ PATTERN_ERRORS = {
 def test_errors_of_a_program(message: str) -> None:
     with pytest.raises(UserError, match=message):
         run_function(parse(PATTERN_ERRORS[message]), "f", [A, B])
+
+
+def test_errors_name_the_place() -> None:
+    module = parse(PATTERN_ERRORS["'memref.alloc' cannot be run on the host"])
+    op = next(op for op in module.walk() if op.name == "memref.alloc")
+    op.location = FileLineColLoc(StringAttr("a.mlir"), IntAttr(3), IntAttr(16))
+    with pytest.raises(UserError) as caught:
+        run_function(module, "f", [A, B])
+    assert str(caught.value).startswith("a.mlir:3:16: error: 'memref.alloc' cannot be run")

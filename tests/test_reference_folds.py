@@ -252,6 +252,25 @@ def test_tensor_accumulator_that_the_body_may_replace() -> None:
     assert args[1].tolist() == [16, 32]
 
 
+def test_tensor_accumulator_that_is_the_same_in_all_lanes() -> None:
+    module = parse("""
+        func.func @f(%a: tensor<?xi32>) -> tensor<2xi32> {
+          %zero = arith.constant dense<0> : tensor<2xi32>
+          %h = pattern.reduce(%x in %a : tensor<?xi32>) init(%t = %zero : tensor<2xi32>) {
+            %none = arith.constant 0 : i32
+            %r = tensor.splat %none : tensor<2xi32>
+            pattern.yield %r : tensor<2xi32>
+          } combine(%l, %r) {
+            %s = arith.constant 0 : i32
+            pattern.yield %s : i32
+          }
+          func.return %h : tensor<2xi32>
+        }""")
+    for length in (1, 2000):
+        args = random_arguments(module, length)
+        assert_same(run_function(module, "f", args), oracle(module, "f", args))
+
+
 def test_init_that_is_not_neutral_is_refused() -> None:
     name = "composition of pairs by a combine region"
     inputs, _, body, types, combine = FOLDS[name]

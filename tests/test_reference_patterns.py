@@ -108,13 +108,33 @@ ELEMENTWISE = {
               scf.yield %t : tensor<2xi32>
             }
             %w = tensor.insert %c3 into %t[%one] : tensor<2xi32>
-            %y = tensor.insert %x into %w[%zero] : tensor<2xi32>
+            %y = tensor.insert %c3 into %w[%zero] : tensor<2xi32>
             %p = tensor.extract %u[%zero] : tensor<2xi32>
             %q = tensor.extract %w[%zero] : tensor<2xi32>
             %o = tensor.extract %y[%one] : tensor<2xi32>
             %d = arith.subi %p, %q : i32
             %e = arith.muli %d, %o : i32
             pattern.yield %e : i32
+          }
+          func.return %r : tensor<?xi32>
+        }""",
+    "a loop starts from the same tensor each time": """
+        func.func @f(%a: tensor<?xi32>) -> tensor<?xi32> {
+          %r = pattern.map(%x in %a : tensor<?xi32>) -> tensor<?xi32> {
+            %zero = arith.constant 0 : index
+            %one = arith.constant 1 : index
+            %two = arith.constant 2 : index
+            %c3 = arith.constant 3 : i32
+            %t = tensor.from_elements %x, %c3 : tensor<2xi32>
+            %s = scf.for %i = %zero to %two step %one iter_args(%acc = %c3) -> (i32) {
+              %u = tensor.insert %acc into %t[%i] : tensor<2xi32>
+              %p = tensor.extract %u[%zero] : tensor<2xi32>
+              %q = tensor.extract %u[%one] : tensor<2xi32>
+              %m = arith.muli %p, %c3 : i32
+              %n = arith.subi %m, %q : i32
+              scf.yield %n : i32
+            }
+            pattern.yield %s : i32
           }
           func.return %r : tensor<?xi32>
         }""",
