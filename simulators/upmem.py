@@ -99,7 +99,7 @@ class UpmemSimulator:
         machine = self.machine or machine_of(module)
         evaluator = UpmemEvaluator(module, machine, self)
         values = checked_arguments(evaluator.function(entry), args)
-        results = [np.array(value)[()] for value in evaluator.call(entry, values)]
+        results: list[Any] = [np.array(value)[()] for value in evaluator.call(entry, values)]
         return results, evaluator.account_book.report()
 
 
@@ -337,9 +337,11 @@ class UpmemEvaluator(HostEvaluator):
         """Joins local scans."""
         assert isinstance(op, upmem.MergeScanOp)
         count = len(op.inits)
-        groups = [list(args[first : first + count]) for first in (0, count, 2 * count)]
+        locals_, totals, inits = (list(args[n * count : (n + 1) * count]) for n in range(3))
         program = self.regions.program(op.combine.block)
-        merged, carries = upmem_merge.merge_scan(op, program, *groups, int(args[-2]), int(args[-1]))
+        merged, carries = upmem_merge.merge_scan(
+            op, program, locals_, totals, inits, int(args[-2]), int(args[-1])
+        )
         return [*merged, *carries]
 
     def merge_reduce(self, op: Operation, args: tuple[Values, ...]) -> Sequence[Values]:

@@ -8,6 +8,7 @@ their number of elements, and rows of elements are gathered.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -23,6 +24,8 @@ from cim_opt.simulators.upmem_site import Site, first_lane, value_at
 
 Array = npt.NDArray[Any]
 Buffer = PrivateBuffer | SharedBuffer
+AtLane = Callable[[Values], int]
+"""Gives the number that a value is on one lane."""
 
 _LINE_BYTES = 64
 _CACHE_BYTES = 1 << 19
@@ -120,7 +123,7 @@ def _check(
     size = array.size
     align = machine.dma_align_bytes
 
-    def refuse(bad: Any, what: Any, limit: str, remedy: str) -> None:
+    def refuse(bad: Any, what: Callable[[AtLane], str], limit: str, remedy: str) -> None:
         if not np.any(bad):
             return
         lane = first_lane(np.broadcast_to(bad, lanes.shape), mask, lanes.shape)
@@ -153,12 +156,14 @@ def _check(
     for name, first in (("MRAM", index * size), ("WRAM", at * size)):
         refuse(
             first % align != 0,
-            lambda at_lane, name=name, first=first: (
-                f"misaligned {name} address: byte {at_lane(first)} of its array"
-            ),
+            _misaligned(name, first),
             f"DMA addresses are multiples of {align} bytes",
             f"start at a multiple of {-(-align // size)} elements",
         )
+
+
+def _misaligned(name: str, first: Values) -> Callable[[AtLane], str]:
+    return lambda at_lane: f"misaligned {name} address: byte {at_lane(first)} of its array"
 
 
 def _by_count(lanes: Lanes, count: Values, mask: Mask) -> list[tuple[int, Mask]]:

@@ -13,10 +13,12 @@ restricted to the mask.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 import numpy.typing as npt
+
+from cim_opt.simulators.integer_functions import where
 
 Values = Any
 """A Python int or bool, a NumPy scalar, or an array of two axes."""
@@ -25,9 +27,14 @@ IntArray = npt.NDArray[np.int64]
 Mask = BoolArray | None
 
 
+def varies(value: Values) -> TypeGuard[npt.NDArray[Any]]:
+    """Whether a value is an array of lanes."""
+    return isinstance(value, np.ndarray)
+
+
 def cut(value: Values, tasklet: int) -> Values:
     """`value` on the lanes of one tasklet: shape (DPUs, 1) or (1, 1), or the scalar it is."""
-    if isinstance(value, np.ndarray) and value.shape[1] > 1:
+    if varies(value) and value.shape[1] > 1:
         return value[:, tasklet : tasklet + 1]
     return value
 
@@ -51,7 +58,7 @@ def join(condition: Values, holds: Mask | bool, fails: Mask | bool, a: Values, b
         return a
     if holds is False:
         return b
-    return np.where(condition, a, b)
+    return where(condition, a, b)
 
 
 class Loop:
@@ -103,7 +110,7 @@ class Tally:
         """Adds `amount` on the lanes of `mask`."""
         if mask is not None:
             amount = np.multiply(amount, mask, dtype=np.int64)
-        elif not isinstance(amount, np.ndarray):
+        elif not varies(amount):
             self.everywhere += int(amount)
             return
         self.add_array(amount)

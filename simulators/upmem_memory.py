@@ -223,8 +223,8 @@ class SharedBuffer(WramBuffer):
 
     def put_runs(self, lanes: Lanes, number: Array, first: Array, values: Array) -> None:
         """The other way round."""
-        places = first[:, None] + np.arange(values.shape[1])
-        self.rows[places, self._dpu(lanes, number)] = values
+        count = values.shape[1]
+        self.rows[first[:, None] + np.arange(count), self._dpu(lanes, number)] = values
 
     def _dpu(self, lanes: Lanes, number: Array) -> Array:
         return (number // lanes.all_tasklets)[:, None]

@@ -30,6 +30,7 @@ from typing import Literal
 from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType
 from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
+from xdsl.utils.hints import isa
 
 from cim_opt.cost import upmem_instructions as cost
 from cim_opt.dialects import upmem
@@ -63,7 +64,7 @@ class Selection:
 
 def bits_of(type: Attribute) -> int:
     """Width of a value in the DPU's registers."""
-    if isinstance(type, IntegerType):
+    if isa(type, IntegerType):
         return type.width.data
     if isinstance(type, IndexType):
         return REGISTER_BITS
@@ -381,7 +382,7 @@ def _tests_last_result(compare: Operation) -> bool:
     before = compare.prev_op
     while isinstance(before, arith.ConstantOp):
         before = before.prev_op
-    return value.op is before and before.name in _SETS_CONDITIONS
+    return before is not None and value.op is before and before.name in _SETS_CONDITIONS
 
 
 def _predicate(compare: Operation) -> int:

@@ -10,7 +10,7 @@ from xdsl.ir import Operation
 
 from cim_opt.errors import Location, UserError
 from cim_opt.locations import location_of
-from cim_opt.simulators.upmem_lanes import BoolArray, Mask, Values
+from cim_opt.simulators.upmem_lanes import BoolArray, Mask, Values, varies
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,6 @@ def any_lane(mask: Mask, shape: tuple[int, int]) -> tuple[int, int]:
 
 def value_at(value: Values, dpu: int, tasklet: int) -> Any:
     """The value on one lane."""
-    if not isinstance(value, np.ndarray):
+    if not varies(value):
         return value
     return value[min(dpu, value.shape[0] - 1), min(tasklet, value.shape[1] - 1)]

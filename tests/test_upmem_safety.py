@@ -2,7 +2,7 @@
 
 import re
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 import pytest
@@ -460,5 +460,6 @@ def _attribute(value: object) -> str:
     if isinstance(value, str):
         return f'"{value}"'
     if isinstance(value, list):
-        return "[" + ", ".join(map(_attribute, value)) + "]"
+        items = cast("list[object]", value)
+        return "[" + ", ".join(map(_attribute, items)) + "]"
     return f"{value} : i64" if isinstance(value, int) else f"{value:.12e} : f64"

@@ -14,6 +14,7 @@ from cim_opt.simulators.upmem import UpmemEvaluator, UpmemSimulator
 from cim_opt.simulators.upmem_kernel import HANDLERS, kernel_source
 from cim_opt.simulators.upmem_selection import RULES
 
+select: Any = np.where
 RNG = np.random.default_rng(7)
 
 
@@ -148,7 +149,7 @@ def test_loops_with_bounds_that_differ_and_branches() -> None:
       upmem.mram_write %r[%c0] to %c[%o] count %c2 : memref<2xi32, $W>, memref<16xi32, $M>
     """
     got, report = run_kernel(text, [x, values], ("i32", 16), dpus=4, tasklets=8)
-    signed = np.where(values & 1, -values, values).reshape(4, 32)
+    signed = select(values & 1, -values, values).reshape(4, 32)
     for dpu in range(4):
         for tasklet in range(8):
             end = int(x[2 * dpu]) + tasklet
@@ -483,7 +484,8 @@ AFFINE = """
 
 def compose(maps: list[tuple[int, int]]) -> list[tuple[int, int]]:
     """Running compositions of maps."""
-    state, out = (1, 0), []
+    state = (1, 0)
+    out: list[tuple[int, int]] = []
     for a, b in maps:
         state = (state[0] * a % 2**32, (state[1] * a + b) % 2**32)
         out.append(state)
@@ -700,7 +702,11 @@ def test_progress_is_told_while_a_kernel_runs(monkeypatch: pytest.MonkeyPatch) -
         scf.yield %b : index
       }
     """
-    run_kernel(text, tasklets=2, progress=lambda part, words: told.append((part, words)))
+
+    def tell(part: float, words: str) -> None:
+        told.append((part, words))
+
+    run_kernel(text, tasklets=2, progress=tell)
     assert told
     assert all(0 <= part < 1 and words == "kernel @k" for part, words in told)
 

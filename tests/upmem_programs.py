@@ -69,8 +69,8 @@ def run_kernel(
         "%t = upmem.launch @k on %set () : () -> !upmem.token",
         "upmem.wait %t : !upmem.token",
     ]
+    result = f"tensor<{output[1] * dpus}x{output[0]}>" if output else ""
     if output:
-        result = f"tensor<{output[1] * dpus}x{output[0]}>"
         lines += [
             f"%e = tensor.empty() : {result}",
             f"%count = arith.constant {output[1]} : index",
