@@ -14,6 +14,16 @@ from xdsl.utils.hints import isa
 
 OpT = TypeVar("OpT", bound=Operation)
 
+BinaryOp = (
+    arith.AddiOp
+    | arith.SubiOp
+    | arith.MuliOp
+    | arith.DivUIOp
+    | arith.MinUIOp
+    | arith.MaxUIOp
+    | arith.AndIOp
+)
+
 Index = int | SSAValue
 """An index that is known now, or a value that holds it."""
 
@@ -38,6 +48,8 @@ class Emitter:
         self.block = block
         self._entry = block
         self._constants: dict[Attribute, SSAValue] = {}
+        # Index arithmetic already done, in this block and in those around it.
+        self._known: list[dict[tuple[type[Operation], SSAValue, SSAValue], SSAValue]] = [{}]
         self._last_constant: Operation | None = None
 
     def insert(self, op: OpT) -> OpT:
@@ -73,10 +85,15 @@ class Emitter:
 
     # -- index arithmetic; all operands are at least 0 -----------------------------------------
 
-    def _binary(
-        self, kind: Callable[[SSAValue, SSAValue], Operation], lhs: Index, rhs: Index
-    ) -> SSAValue:
-        return self.insert(kind(self.value(lhs), self.value(rhs))).results[0]
+    def _binary(self, kind: type[BinaryOp], lhs: Index, rhs: Index) -> SSAValue:
+        left, right = self.value(lhs), self.value(rhs)
+        key = (kind, left, right)
+        for level in self._known:
+            if key in level:
+                return level[key]
+        result = self.insert(kind(left, right)).results[0]
+        self._known[-1][key] = result
+        return result
 
     def add(self, lhs: Index, rhs: Index) -> Index:
         """lhs + rhs"""
@@ -159,10 +176,12 @@ class Emitter:
     def inside(self, block: Block) -> Generator[None]:
         """Appends to `block` for a while."""
         outer, self.block = self.block, block
+        self._known.append({})
         try:
             yield
         finally:
             self.block = outer
+            self._known.pop()
 
     @contextmanager
     def loop(

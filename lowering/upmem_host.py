@@ -318,9 +318,9 @@ class SegmentLowering:
                 extra,
                 plan.block(op),
                 plan.copies(op),
-                kernel.index_arg(owners),
-                kernel.index_arg(chunk),
-                kernel.index_arg(active),
+                kernel.index_arg(owners, "owners"),
+                kernel.index_arg(chunk, "chunk"),
+                kernel.index_arg(active, "active"),
             )
             made.update(op.outs)
         return kernel.finish(), kernel.host_args

@@ -62,6 +62,7 @@ class KernelBuilder:
         self._host: dict[SSAValue, SSAValue] = {}
         self._views: dict[TableSource, View] = {}
         self.tasklet: SSAValue = self.emit.at_head(TaskletIdOp()).result
+        self.tasklet.name_hint = "tasklet"
         self.body = BodyInliner(self.emit, self._scratch, self._views.__getitem__)
         self.scratch_bytes = 0
 
@@ -82,7 +83,7 @@ class KernelBuilder:
             self.host_args.append(host)
         return self._args[host]
 
-    def index_arg(self, host: Index) -> Index:
+    def index_arg(self, host: Index, name: str) -> Index:
         """The kernel's value for a host index; known ones stay known."""
         if isinstance(host, int):
             return host
@@ -90,22 +91,31 @@ class KernelBuilder:
             attr = host.owner.value
             assert isa(attr, IntegerAttr)
             return attr.value.data
-        return self.arg(host)
+        value = self.arg(host)
+        value.name_hint = value.name_hint or name
+        return value
 
     # -- memory --------------------------------------------------------------------------------
 
-    def mram(self, offset: int, element: Attribute, capacity_bytes: int) -> SSAValue:
+    def mram(
+        self, offset: int, element: Attribute, capacity_bytes: int, name: str | None = None
+    ) -> SSAValue:
         """The array of `capacity_bytes` at `offset` of MRAM."""
         op = MramOp(offset, element, capacity_bytes // element_bytes(element))
+        op.result.name_hint = name
         return self.emit.at_head(op).result
 
-    def wram(self, element: Attribute, length: int, shared: bool = False) -> SSAValue:
+    def wram(
+        self, element: Attribute, length: int, shared: bool = False, name: str | None = None
+    ) -> SSAValue:
         """A WRAM buffer of at least `length` elements, whole granules."""
         padded = round_up(max(length, 1), dma_granule(element))
-        return self.emit.at_head(WramOp(element, padded, shared)).result
+        op = WramOp(element, padded, shared)
+        op.result.name_hint = name
+        return self.emit.at_head(op).result
 
     def _scratch(self, element: Attribute, length: int) -> SSAValue:
-        buffer = self.wram(element, length)
+        buffer = self.wram(element, length, name="scratch")
         assert isa(buffer.type, MemRefType)
         self.scratch_bytes += buffer.type.get_shape()[0] * element_bytes(element)
         return buffer
@@ -122,8 +132,8 @@ class KernelBuilder:
             length = attr.get_shape()[0]
             padded = round_up(max(length, 1), dma_granule(attr.element_type))
             capacity = padded * element_bytes(attr.element_type)
-            array = self.mram(offset, attr.element_type, capacity)
-            buffer = self.wram(attr.element_type, length, shared=True)
+            array = self.mram(offset, attr.element_type, capacity, "table_mram")
+            buffer = self.wram(attr.element_type, length, shared=True, name="table")
             self._views[source] = View(buffer, 0, length)
             arrays.append((array, buffer, padded))
 
@@ -142,16 +152,36 @@ class KernelBuilder:
     # -- transfers -----------------------------------------------------------------------------
 
     def read(
-        self, array: SSAValue, start: Index, buffer: SSAValue, to: Index, count: Index, most: int
+        self,
+        array: SSAValue,
+        start: Index,
+        buffer: SSAValue,
+        to: Index,
+        count: Index,
+        most: int,
+        multiple: int = 1,
     ) -> None:
-        """MRAM to WRAM: `count` elements, rounded up to whole granules, at most `most`."""
-        self._transfer(MramReadOp, array, start, buffer, to, count, most)
+        """MRAM to WRAM: `count` elements, rounded up to whole granules, at most `most`.
+
+        `count` is known to be a multiple of `multiple`.
+        """
+        self._transfer(MramReadOp, array, start, buffer, to, count, most, multiple)
 
     def write(
-        self, buffer: SSAValue, start: Index, array: SSAValue, to: Index, count: Index, most: int
+        self,
+        buffer: SSAValue,
+        start: Index,
+        array: SSAValue,
+        to: Index,
+        count: Index,
+        most: int,
+        multiple: int = 1,
     ) -> None:
-        """WRAM to MRAM: `count` elements, rounded up to whole granules, at most `most`."""
-        self._transfer(MramWriteOp, array, to, buffer, start, count, most)
+        """WRAM to MRAM: `count` elements, rounded up to whole granules, at most `most`.
+
+        `count` is known to be a multiple of `multiple`.
+        """
+        self._transfer(MramWriteOp, array, to, buffer, start, count, most, multiple)
 
     def _transfer(
         self,
@@ -162,11 +192,13 @@ class KernelBuilder:
         wram_index: Index,
         count: Index,
         most: int,
+        multiple: int,
     ) -> None:
         emit = self.emit
         element = element_of(array)
         step = dma_granule(element)
-        count = emit.round_up(count, step)
+        if multiple % step:
+            count = emit.round_up(count, step)
         largest = self._dma_max_bytes // element_bytes(element) // step * step
         if round_up(most, step) <= largest:
             values = map(emit.value, (mram_index, wram_index, count))

@@ -186,7 +186,10 @@ def stage_arrays(
     def array(key: ArrayKey) -> SSAValue:
         if key not in arrays:
             place = plan.places[key]
-            arrays[key] = kernel.mram(place.offset, place.element, place.capacity)
+            name = key.role if isinstance(key, Slot) else "vector"
+            if isinstance(key, SSAValue) and key.name_hint is not None:
+                name = key.name_hint
+            arrays[key] = kernel.mram(place.offset, place.element, place.capacity, f"{name}_mram")
         return arrays[key]
 
     inputs = {value: array(value) for value in dict.fromkeys(op.inputs)}

@@ -95,10 +95,14 @@ class StageCode:
         emit = self.emit
         self.low = emit.minimum(emit.mul(kernel.tasklet, chunk), owners)
         self.high = emit.minimum(emit.add(self.low, chunk), owners)
+        for value, name in ((self.low, "low"), (self.high, "high")):
+            if isinstance(value, SSAValue):
+                value.name_hint = name
 
     def _input(self, value: SSAValue, array: SSAValue) -> StageInput:
         most = self.block * self.op.group_size + self.op.window_size - 1
-        return StageInput(array, self.kernel.wram(element_of(array), most), most)
+        name = f"{value.name_hint or 'vector'}_wram"
+        return StageInput(array, self.kernel.wram(element_of(array), most, name=name), most)
 
     def _shared(self, value: SSAValue) -> Value:
         if isa(value.type, TensorType):
@@ -116,7 +120,8 @@ class StageCode:
             for item in self.inputs.values():
                 start = emit.mul(loop.index, self.op.group_size)
                 elements = emit.add(emit.mul(count, self.op.group_size), self.op.window_size - 1)
-                self.kernel.read(item.array, start, item.buffer, 0, elements, item.most)
+                multiple = self.op.group_size if self.op.window_size == 1 else 1
+                self.kernel.read(item.array, start, item.buffer, 0, elements, item.most, multiple)
             yield loop, count
 
     def elements(self, owner: Index) -> list[Value]:
@@ -141,7 +146,7 @@ class StageCode:
     def out_buffers(self) -> dict[int, SSAValue]:
         """A WRAM block for every kept result."""
         return {
-            index: self.kernel.wram(element_of(array), self.block)
+            index: self.kernel.wram(element_of(array), self.block, name="out_wram")
             for index, array in self.outputs.items()
         }
 
@@ -184,7 +189,10 @@ class FoldCode(StageCode):
     def _first(self, value: SSAValue) -> SSAValue:
         item = self.inputs[value]
         step = dma_granule(element_of(item.array))
-        self.kernel.read(item.array, self.low, item.buffer, 0, step, step)
+        # A tasklet without owners has low = owners, which need not be a multiple of 8 bytes.
+        exact = isinstance(self.owners, int) and self.owners % step == 0
+        start = self.low if exact else self.emit.round_down(self.low, step)
+        self.kernel.read(item.array, start, item.buffer, 0, step, step)
         return self.emit.load(item.buffer, 0)
 
     def combine(self, lhs: Sequence[SSAValue], rhs: Sequence[SSAValue]) -> list[SSAValue]:
@@ -234,7 +242,9 @@ class FoldCode(StageCode):
         """
         emit, kernel = self.emit, self.kernel
         last = self._fold_blocks({})
-        slots = [kernel.wram(value.type, kernel.tasklets, shared=True) for value in last]
+        slots = [
+            kernel.wram(value.type, kernel.tasklets, shared=True, name="slots") for value in last
+        ]
         for value, slot in zip(last, slots, strict=True):
             emit.store(value, slot, kernel.tasklet)
         kernel.barrier()
@@ -363,7 +373,7 @@ class FilterCode(StageCode):
             waiting, written = outer.carried
             filled = self._keep_block(buffers, lengths, count, waiting)
             whole = emit.round_down(filled, step)
-            self._flush(buffers, lengths, emit.add(base, written), whole, self.block + step)
+            self._flush(buffers, lengths, emit.add(base, written), whole, self.block + step, step)
             rest = emit.sub(filled, whole)
             self._move_rest(buffers, lengths, whole, rest, step)
             outer.next = [emit.value(rest), emit.value(emit.add(written, whole))]
@@ -407,6 +417,7 @@ class FilterCode(StageCode):
         to: Index,
         count: Index,
         most: int,
+        multiple: int = 1,
     ) -> None:
         emit = self.emit
         if not buffers:

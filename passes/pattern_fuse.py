@@ -68,10 +68,17 @@ class PatternFusePass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for block in _blocks_of(op):
-            _fold_constants(block)
-            _merge_all(block, (ReduceOp,))
-            _compose_all(block)
-            _merge_all(block, (MapOp, ReduceOp))
+            _fuse_block(block)
+
+
+def _fuse_block(block: Block) -> None:
+    """Fuses the patterns of a block, then those nested in their element functions."""
+    _fold_constants(block)
+    _merge_all(block, (ReduceOp,))
+    _compose_all(block)
+    _merge_all(block, (MapOp, ReduceOp))
+    for op in _patterns_in(block):
+        _fuse_block(op.body.block)
 
 
 def _blocks_of(op: Operation) -> list[Block]:
