@@ -35,10 +35,11 @@ the lowered function.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.passes import ModulePass
@@ -48,8 +49,10 @@ from cim_opt.dialects.upmem import MACHINE_ATTRIBUTE, KernelOp
 from cim_opt.dialects.upmem_machine import machine_attribute
 from cim_opt.errors import UserError
 from cim_opt.hardware.upmem import UpmemMachine, load_machine
+from cim_opt.locations import location_of
 from cim_opt.lowering.upmem_emit import Emitter
 from cim_opt.lowering.upmem_host import Options, SegmentLowering
+from cim_opt.lowering.upmem_launch import plan_launch
 from cim_opt.lowering.upmem_segment import Segment
 
 
@@ -72,8 +75,9 @@ class ConvertPatternToUpmemPass(ModulePass):
         machine = load_machine(self.machine)
         options = checked_options(machine, self.tasklets, self.block, self.dpus)
         kernels: list[KernelOp] = []
+        taken = _symbols(op)
         for function in [inner for inner in op.walk() if isinstance(inner, FuncOp)]:
-            kernels += FunctionLowering(function, machine, options).lower()
+            kernels += FunctionLowering(function, machine, options, taken).lower()
         if op.body.block.first_op is None:
             op.body.block.add_ops(kernels)
         else:
@@ -103,11 +107,21 @@ def checked_options(
     return Options(tasklets, block, dpus)
 
 
-class FunctionLowering:
-    """Rebuilds a function's body: host operations are moved over, segments are lowered."""
+def _symbols(module: ModuleOp) -> set[str]:
+    """The names that are taken in the module."""
+    names = [op.get_attr_or_prop("sym_name") for op in module.body.block.ops]
+    return {name.data for name in names if isinstance(name, StringAttr)}
 
-    def __init__(self, function: FuncOp, machine: UpmemMachine, options: Options):
+
+class FunctionLowering:
+    """Rebuilds a function's body: host operations are moved over, segments are lowered.
+
+    `taken` are the names of the module, to which it adds those of its kernels.
+    """
+
+    def __init__(self, function: FuncOp, machine: UpmemMachine, options: Options, taken: set[str]):
         self.function = function
+        self._taken = taken
         self.machine = machine
         self.options = options
         self.kernels: list[KernelOp] = []
@@ -133,33 +147,56 @@ class FunctionLowering:
         segment = Segment()
         for op in block.ops:
             if isinstance(op, PatternOp):
-                if not self._grow(segment, op):
-                    self._lower_segment(segment, emit)
+                if not segment.try_add(op):
+                    self._lower_segments(segment, emit)
                     segment = Segment()
-                    self._grow(segment, op)
+                    segment.try_add(op)
                 continue
             if segment.ops and self._uses(op, segment):
-                self._lower_segment(segment, emit)
+                self._lower_segments(segment, emit)
                 segment = Segment()
             self._copy(op, emit)
-        self._lower_segment(segment, emit)
-
-    def _grow(self, segment: Segment, op: PatternOp) -> bool:
-        return segment.try_add(op)
+        self._lower_segments(segment, emit)
 
     def _uses(self, op: Operation, segment: Segment) -> bool:
         results = {result for member in segment.ops for result in member.results}
         return any(operand in results for inner in op.walk() for operand in inner.operands)
 
+    def _lower_segments(self, segment: Segment, emit: Emitter) -> None:
+        """Lowers a segment; one that does not fit the machine in one piece, in several."""
+        ops = list(segment.ops)
+        while ops:
+            part = Segment()
+            while ops and part.try_add(ops[0]):
+                ops.pop(0)
+            while len(part.ops) > 1 and not self._fits(part):
+                ops.insert(0, part.drop_last())
+            self._lower_segment(part, emit)
+
     def _lower_segment(self, segment: Segment, emit: Emitter) -> None:
-        if not segment.ops:
-            return
-        name = f"{self.function.sym_name.data}_{len(self.kernels)}"
-        kernel = SegmentLowering(
-            segment, emit, self.values, self.machine, self.options, name
-        ).lower()
+        lowering = SegmentLowering(
+            segment, emit, self.values, self.machine, self.options, self._kernel_name()
+        )
+        try:
+            kernel = lowering.lower()
+        except UserError as error:
+            error.location = error.location or location_of(segment.ops[0])
+            raise
         if kernel is not None:
+            self._taken.add(kernel.sym_name.data)
             self.kernels.append(kernel)
+
+    def _kernel_name(self) -> str:
+        name = self.function.sym_name.data
+        numbers = itertools.count(len(self.kernels))
+        return next(n for n in (f"{name}_{number}" for number in numbers) if n not in self._taken)
+
+    def _fits(self, segment: Segment) -> bool:
+        try:
+            plan_launch(segment, self.machine, None, self.options.tasklets, self.options.block)
+        except UserError:
+            return False
+        return True
 
     def _copy(self, op: Operation, emit: Emitter) -> None:
         """Copies a host operation, lowering what is inside of it."""

@@ -10,7 +10,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.dialects import arith, scf, tensor
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, TensorType
+from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, MemRefType, TensorType
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.hints import isa
 
@@ -18,6 +18,7 @@ from cim_opt.dialects.pattern import FilterBase, FoldOp, PatternOp, ReduceOp, Sc
 from cim_opt.errors import UserError
 from cim_opt.locations import location_of
 from cim_opt.lowering.upmem_emit import Emitter, Index
+from cim_opt.lowering.upmem_last_use import last_use
 
 
 @dataclass(frozen=True)
@@ -98,13 +99,16 @@ class BodyInliner:
     ) -> dict[SSAValue, Value]:
         """Copies the operations of `block` that need none of `accumulators`.
 
-        Returns the values so far; `inline_rest` copies the others.
+        Returns the values so far; `inline_rest` copies the others. What works on a tensor that an
+        earlier one of the others reads is left to them: it may overwrite the tensor.
         """
         values: dict[SSAValue, Value] = dict(zip(block.args, args, strict=True))
         needing = set(accumulators)
         for op in block.ops:
-            if any(operand in needing for inner in op.walk() for operand in inner.operands):
+            operands = [operand for inner in op.walk() for operand in inner.operands]
+            if any(operand in needing for operand in operands):
                 needing.update(op.results)
+                needing.update(value for value in operands if isa(value.type, TensorType))
             elif not isinstance(op, YieldOp):
                 values.update(zip(op.results, self._inline_op(op, values), strict=True))
         return values
@@ -142,7 +146,8 @@ class BodyInliner:
                 assert isinstance(view, View)
                 return [self.emit.value(view.length)]
             case tensor.CastOp():
-                return [values[op.source]]
+                view = values[op.source]
+                return [view if last_use(op, op.source) else frozen(view)]
             case tensor.FromElementsOp():
                 return [self._from_elements(op, values)]
             case tensor.SplatOp():
@@ -184,13 +189,21 @@ class BodyInliner:
         length = static_length(attr, op)
         return View(self._scratch(attr.element_type, length), 0, length, mutable=True)
 
+    def _copy_of(self, view: View) -> View:
+        target = self._room_like(view)
+        self.copy(view, target)
+        return target
+
+    def _room_like(self, view: View) -> View:
+        assert isa(view.buffer.type, MemRefType)
+        buffer = self._scratch(view.buffer.type.element_type, view.length)
+        return View(buffer, 0, view.length, mutable=True)
+
     def _insert(self, op: tensor.InsertOp, values: dict[SSAValue, Value]) -> View:
         view = values[op.dest]
         assert isinstance(view, View)
-        if not (view.mutable and _last_use(op, op.dest)):
-            target = self._new_view(op.result.type, op)
-            self.copy(view, target)
-            view = target
+        if not (view.mutable and last_use(op, op.dest)):
+            view = self._copy_of(view)
         index = self.scalar(values[op.indices[0]])
         self.emit.store(
             self.scalar(values[op.scalar]), view.buffer, self.emit.add(view.base, index)
@@ -216,52 +229,68 @@ class BodyInliner:
     # -- control flow --------------------------------------------------------------------------
 
     def _if(self, op: scf.IfOp, values: dict[SSAValue, Value]) -> Sequence[Value]:
+        blocks: list[Block] = []
         yields: list[list[Value]] = []
-
-        def branch(region: Region) -> Callable[[], Sequence[SSAValue]]:
-            def build() -> Sequence[SSAValue]:
-                yielded = self._inline_ops(region.block, dict(values))
-                yields.append(yielded)
-                return [value for value in yielded if isinstance(value, SSAValue)]
-
-            return build
-
-        otherwise = branch(op.false_region) if op.false_region.blocks else None
+        for region in op.regions:
+            if region.blocks:
+                blocks.append(Block())
+                with self.emit.inside(blocks[-1]):
+                    yields.append(self._inline_ops(region.block, dict(values)))
+        results = [self._joined(op, n, [y[n] for y in yields]) for n in range(len(op.results))]
+        for block, yielded in zip(blocks, yields, strict=True):
+            with self.emit.inside(block):
+                _check_lengths(op, yielded, results)
+                self.settle(yielded, results)
+                self.emit.insert(scf.YieldOp(*_scalars(yielded)))
+        types = [value.type for value in _scalars(yields[0])]
         condition = self.scalar(values[op.cond])
-        scalars = iter(self.emit.branch(condition, branch(op.true_region), otherwise))
-        if not op.results:
-            return []
-        return [
-            next(scalars) if isinstance(value, SSAValue) else self._same(op, value, other)
-            for value, other in zip(*yields, strict=True)
-        ]
+        branches = scf.IfOp(condition, types, *(Region(block) for block in blocks))
+        lowered = iter(self.emit.insert(branches).results)
+        return [v if isinstance(v, View) else next(lowered) for v in _unshared(results)]
+
+    def _joined(self, op: scf.IfOp, number: int, yielded: Sequence[Value]) -> Value:
+        """A result of all branches: where they left it, or in a place of its own."""
+        first = yielded[0]
+        if not isinstance(first, View):
+            return first
+        views = [view for view in yielded if isinstance(view, View)]
+        if not all(first.same_place(view) for view in views):
+            return self._room_like(first)
+        sources = [block.last_op.operands[number] for block in _blocks(op) if block.last_op]
+        ends_here = all(op.is_ancestor(source.owner) or last_use(op, source) for source in sources)
+        return first if ends_here and all(view.mutable for view in views) else frozen(first)
 
     def _for(self, op: scf.ForOp, values: dict[SSAValue, Value]) -> Sequence[Value]:
-        carried = [values[value] for value in op.iter_args]
-        scalars = [value for value in carried if isinstance(value, SSAValue)]
+        carried = self._carried(op, values)
         low, high, step = (self.scalar(values[v]) for v in (op.lb, op.ub, op.step))
-        with self.emit.loop(low, high, step, scalars) as loop:
+        with self.emit.loop(low, high, step, _scalars(carried)) as loop:
             inner = iter(loop.carried)
-            args = [next(inner) if isinstance(v, SSAValue) else v for v in carried]
+            args = [v if isinstance(v, View) else next(inner) for v in carried]
             bound = dict(values)
             bound.update(zip(op.body.block.args, [loop.index, *args], strict=True))
             yielded = self._inline_ops(op.body.block, bound)
-            loop.next = [value for value in yielded if isinstance(value, SSAValue)]
+            _check_lengths(op, yielded, carried)
+            self.settle(yielded, carried)
+            loop.next = _scalars(yielded)
         outer = iter(loop.results)
-        return [
-            next(outer) if isinstance(value, SSAValue) else self._same(op, value, after)
-            for value, after in zip(carried, yielded, strict=True)
-        ]
+        return [v if isinstance(v, View) else next(outer) for v in carried]
 
-    def _same(self, op: Operation, view: Value, other: Value) -> View:
-        if isinstance(view, View) and isinstance(other, View) and view.same_place(other):
-            return view
-        raise UserError(
-            f"'{op.name}' yields different tensors from its branches or rounds",
-            "upmem keeps a tensor that control flow changes in one place of WRAM",
-            "update one tensor with tensor.insert on every path",
-            location_of(op),
-        )
+    def _carried(self, op: scf.ForOp, values: dict[SSAValue, Value]) -> list[Value]:
+        """What a loop starts from; a tensor that others read too is copied before it changes."""
+        block = op.body.block
+        assert block.last_op is not None
+        carried: list[Value] = []
+        rows = zip(op.iter_args, block.args[1:], block.last_op.operands, strict=True)
+        for operand, inside, yielded in rows:
+            value = values[operand]
+            if isinstance(value, View):
+                alone = not any(isinstance(v, View) and value.same_place(v) for v in carried)
+                if alone and yielded is inside:
+                    value = frozen(value)
+                elif not (alone and value.mutable and last_use(op, operand)):
+                    value = self._copy_of(value)
+            carried.append(value)
+        return carried
 
     # -- nested patterns -----------------------------------------------------------------------
 
@@ -354,52 +383,55 @@ class BodyInliner:
         """Runs an element function whose accumulators are tensors, in place."""
         self.settle(self.inline(block, [*tables, *args]), tables)
 
-    def settle(self, yielded: Sequence[Value], tables: Sequence[Value]) -> None:
-        """Copies yielded tensors to where the accumulators are, unless they are there."""
-        for value, table in zip(yielded, tables, strict=True):
-            assert isinstance(value, View) and isinstance(table, View)
-            self.copy(value, table)
+    def settle(self, yielded: Sequence[Value], targets: Sequence[Value]) -> None:
+        """Copies yielded tensors to where `targets` are, unless they are there."""
+        moves = [
+            (value, target)
+            for value, target in zip(yielded, targets, strict=True)
+            if isinstance(value, View) and isinstance(target, View)
+            if not value.same_place(target)
+        ]
+        written = {target.buffer for _, target in moves}
+        # All are read before any is written: one may lie where another goes.
+        sources = [self._copy_of(v) if v.buffer in written else v for v, _ in moves]
+        for source, (_, target) in zip(sources, moves, strict=True):
+            self.copy(source, target)
+
+
+def _check_lengths(op: Operation, values: Sequence[Value], targets: Sequence[Value]) -> None:
+    for value, target in zip(values, targets, strict=True):
+        if isinstance(value, SSAValue) or isinstance(target, SSAValue):
+            continue
+        if value.length == target.length:
+            continue
+        raise UserError(
+            f"'{op.name}' yields tensors of {target.length} and of {value.length} elements",
+            "upmem keeps a tensor that control flow changes in one place of WRAM",
+            "make them of one length",
+            location_of(op),
+        )
+
+
+def _scalars(values: Sequence[Value]) -> list[SSAValue]:
+    return [value for value in values if isinstance(value, SSAValue)]
+
+
+def _blocks(op: Operation) -> list[Block]:
+    return [block for region in op.regions for block in region.blocks]
+
+
+def _unshared(values: Sequence[Value]) -> list[Value]:
+    """The same values; tensors that lie in one place are not to be overwritten."""
+    places = [value for value in values if isinstance(value, View)]
+    return [
+        frozen(value)
+        if isinstance(value, View) and sum(value.same_place(other) for other in places) > 1
+        else value
+        for value in values
+    ]
 
 
 def static_owners(op: PatternOp) -> int:
     """How often a nested pattern's element function runs; its inputs have static lengths."""
     lengths = {static_length(value.type, op) for value in op.inputs}
     return max(0, (max(lengths) - op.window_size + 1) // op.group_size)
-
-
-def _last_use(op: Operation, value: SSAValue) -> bool:
-    """True when nothing reads `value` after `op` has overwritten it."""
-    if _repeats(op, value):
-        return False
-    return all(use.operation is op or _before(use.operation, op) for use in value.uses)
-
-
-def _repeats(op: Operation, value: SSAValue) -> bool:
-    """True when a loop runs `op` again with the same `value`."""
-    current = op.parent_op()
-    home = value.owner if isinstance(value.owner, Block) else value.owner.parent
-    block = op.parent
-    while block is not None and block is not home:
-        if isinstance(current, scf.ForOp):
-            return True
-        block = current.parent if current is not None else None
-        current = current.parent_op() if current is not None else None
-    return False
-
-
-def _before(user: Operation, op: Operation) -> bool:
-    """True when `user` runs before `op`, or on another branch, whenever both run."""
-    around = dict[Block, Operation]()
-    current: Operation | None = op
-    while current is not None and current.parent is not None:
-        around[current.parent] = current
-        current = current.parent_op()
-    current = user
-    while current is not None and current.parent is not None:
-        other = around.get(current.parent)
-        if other is current:
-            return isinstance(current, scf.IfOp)
-        if other is not None:
-            return current.is_before_in_block(other)
-        current = current.parent_op()
-    return False
