@@ -244,7 +244,8 @@ class BodyInliner:
                 self.emit.insert(scf.YieldOp(*_scalars(yielded)))
         types = [value.type for value in _scalars(yields[0])]
         condition = self.scalar(values[op.cond])
-        branches = scf.IfOp(condition, types, *(Region(block) for block in blocks))
+        then, *otherwise = (Region(block) for block in blocks)
+        branches = scf.IfOp(condition, types, then, otherwise[0] if otherwise else None)
         lowered = iter(self.emit.insert(branches).results)
         return [v if isinstance(v, View) else next(lowered) for v in _unshared(results)]
 
