@@ -15,7 +15,19 @@ BINARY = ("addi", "subi", "muli", "andi", "ori", "xori", "minsi", "maxsi", "minu
 DIVISIONS = ("divsi", "divui", "remsi", "remui", "shli", "shrsi", "shrui")
 PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 LENGTHS = (0, 1, 2, 3, 5, 7, 8, 9, 13, 16, 31, 63, 64, 65, 97, 127, 128, 240, 257, 509, 720, 1009)
-DTYPES = {"i1": np.bool_, "i8": np.int8, "i16": np.int16, "i32": np.int32, "i64": np.int64}
+DTYPES = {
+    "i1": np.bool_,
+    "i8": np.int8,
+    "i16": np.int16,
+    "i32": np.int32,
+    "i64": np.int64,
+    "f32": np.float32,
+}
+NUMBERS = (*INTEGERS, "f32")
+FLOAT_BINARY = ("addf", "subf", "mulf", "divf", "maximumf", "minimumf")
+FLOAT_PREDICATES = ("oeq", "one", "olt", "ole", "ogt", "oge", "ult", "uno")
+FLOATS = ("0.0", "1.0", "-2.5", "0.1", "3.0e+10")
+FLOAT_FOLDS = ("addf", "maximumf", "minimumf")
 
 
 @dataclass
@@ -45,6 +57,11 @@ class Program:
         rng = np.random.default_rng(seed)
         values: dict[str, np.ndarray] = {}
         for index, (element, length) in enumerate(self.arguments):
+            if element == "f32":
+                scale = 10.0 ** rng.integers(-2, 4)
+                drawn = rng.normal(0.0, scale, size=length)
+                values[f"arg{index}"] = np.asarray(drawn).astype(np.float32)[()]
+                continue
             info = np.iinfo(DTYPES[element]) if element != "i1" else None
             low, high = (0, 1) if info is None else (int(info.min), int(info.max))
             if rng.integers(3) == 0 and info is not None:
@@ -85,6 +102,12 @@ def _cast(out: _Writer, value: Scalar, type: str) -> str:
     name, have = value
     if have == type:
         return name
+    if type == "f32":
+        kind = "uitofp" if have == "i1" else out.draw(st.sampled_from(("sitofp", "uitofp")))
+        return out.emit(f"arith.{kind} {name} : {have} to {type}")
+    if have == "f32":
+        kind = out.draw(st.sampled_from(("fptosi", "fptoui")))
+        return out.emit(f"arith.{kind} {name} : {have} to {type}")
     widths = {t: int(t[1:]) for t in (have, type)}
     if widths[type] < widths[have]:
         return out.emit(f"arith.trunci {name} : {have} to {type}")
@@ -96,13 +119,17 @@ def _expression(out: _Writer, values: list[Scalar], type: str, depth: int) -> st
     """A random value of `type` made of `values`."""
     draw = out.draw
     if depth == 0 or draw(st.integers(0, 5)) == 0:
-        if draw(st.integers(0, 4)) == 0:
+        if draw(st.integers(0, 4)) == 0 and type == "f32":
+            return out.emit(f"arith.constant {draw(st.sampled_from(FLOATS))} : f32")
+        if draw(st.integers(0, 4)) == 0 and type != "f32":
             limit = 1 << (int(type[1:]) - 1)
             small = st.sampled_from((0, 1, 2, 3, 5, 8, 10, 64, 100, -1, -3))
             return out.constant(draw(small | st.integers(-limit, limit - 1)), type)
         return _cast(out, draw(st.sampled_from(values)), type)
     lhs = _expression(out, values, type, depth - 1)
     rhs = _expression(out, values, type, depth - 1)
+    if type == "f32":
+        return _float_operation(out, values, lhs, rhs)
     match draw(st.integers(0, 7)):
         case 0:
             predicate = draw(st.sampled_from(PREDICATES))
@@ -116,6 +143,16 @@ def _expression(out: _Writer, values: list[Scalar], type: str, depth: int) -> st
         case _:
             kind = draw(st.sampled_from(BINARY))
     return out.emit(f"arith.{kind} {lhs}, {rhs} : {type}")
+
+
+def _float_operation(out: _Writer, values: list[Scalar], lhs: str, rhs: str) -> str:
+    if out.draw(st.integers(0, 4)) == 0:
+        predicate = out.draw(st.sampled_from(FLOAT_PREDICATES))
+        condition = out.emit(f"arith.cmpf {predicate}, {lhs}, {rhs} : f32")
+        other = _cast(out, out.draw(st.sampled_from(values)), "f32")
+        return out.emit(f"arith.select {condition}, {lhs}, {other} : f32")
+    kind = out.draw(st.sampled_from(FLOAT_BINARY))
+    return out.emit(f"arith.{kind} {lhs}, {rhs} : f32")
 
 
 def _branch(out: _Writer, lhs: str, rhs: str, type: str) -> str:
@@ -150,7 +187,7 @@ def _slice_values(out: _Writer, name: str, element: str, length: int) -> list[Sc
     for position in out.draw(positions):
         index = out.constant(position, "index")
         values.append((out.emit(f"tensor.extract {name}[{index}] : {type}"), element))
-    if element != "i1" and out.draw(st.booleans()):
+    if element in INTEGERS and out.draw(st.booleans()):
         values.append((_nested_reduce(out, name, element, length), element))
     return values
 
@@ -216,7 +253,7 @@ class _Generator:
         self.signature: list[str] = []
         length = draw(st.sampled_from(LENGTHS) | st.integers(0, 2500))
         for _ in range(draw(st.integers(1, 3))):
-            element = draw(st.sampled_from((*INTEGERS, "i1")))
+            element = draw(st.sampled_from((*NUMBERS, "i1")))
             vector = Vector(f"%arg{len(self.arguments)}", element, length, 0)
             self.vectors.append(vector)
             self._argument(vector.name, vector.type(self.static), element, length)
@@ -335,7 +372,7 @@ class _Generator:
             kind or "map", sizes, inputs, body, group + window - 1
         )
         types = [
-            self.draw(st.sampled_from(INTEGERS)) for _ in range(self.draw(st.integers(1, 2)))
+            self.draw(st.sampled_from(NUMBERS)) for _ in range(self.draw(st.integers(1, 2)))
         ]
         yields = [_expression(body, values, type, 2) for type in types]
         body.lines.append(f"pattern.yield {', '.join(yields)} : {', '.join(types)}")
@@ -348,8 +385,9 @@ class _Generator:
         self.kinds.append(kind or "map")
 
     def _fold(self) -> None:
-        kind = self.draw(st.sampled_from((*FOLDS, *SPECIAL_FOLDS)))
-        inputs = self._inputs(INTEGERS, 1)
+        floating = self.draw(st.integers(0, 5)) == 0
+        kind = self.draw(st.sampled_from(FLOAT_FOLDS if floating else (*FOLDS, *SPECIAL_FOLDS)))
+        inputs = self._inputs(("f32",) if floating else INTEGERS, 1)
         if not inputs:
             return self._elementwise()
         vector = inputs[0]
@@ -359,7 +397,10 @@ class _Generator:
             v for v in self.vectors if v.family == vector.family and v.element == element
         ]
         inputs = [vector, *(self.draw(st.sampled_from(others)) for _ in range(count - 1))]
-        inits = [self.out.constant(self.draw(st.integers(-3, 3)), element) for _ in inputs]
+        if floating:
+            inits = [self.out.emit(f"arith.constant {self.draw(st.sampled_from(FLOATS))} : f32")]
+        else:
+            inits = [self.out.constant(self.draw(st.integers(-3, 3)), element) for _ in inputs]
         body = self.out.nested()
         xs, accs = [body.fresh() for _ in inputs], [body.fresh() for _ in inputs]
         yields = _fold_body(body, kind, accs, xs, element)
@@ -378,6 +419,10 @@ class _Generator:
             outs = [self.out.fresh() for _ in inputs]
             self.results += [(out, element) for out in outs]
             self.scalars += [(out, element) for out in outs]
+        if floating:
+            # Only returned: what is computed from a reassociated sum has no bound of its own.
+            self.vectors = [v for v in self.vectors if v.name not in outs]
+            self.scalars = [scalar for scalar in self.scalars if scalar[0] not in outs]
         name = "scan" if scan else "reduce"
         self._close(f"{', '.join(outs)} = pattern.{name}{flag}({bound}) init({start})", body)
         self.kinds.append(f"{flag.strip()} {name}".strip())
@@ -436,7 +481,7 @@ class _Generator:
                 types.append(f"tensor<{group + window - 1}x{element}>")
                 outs.append(self._new(element, None, self._family()))
             else:
-                element = self.draw(st.sampled_from(INTEGERS))
+                element = self.draw(st.sampled_from(NUMBERS))
                 yields.append(_expression(body, values, element, 1))
                 types.append(element)
                 outs.append(self._new(element, None, family))
