@@ -246,10 +246,9 @@ def _watch(
         running = lanes.spread(mask)[watch.numbers]
     else:
         running = np.ones(shown.shape, np.bool_)
-    position, column = np.nonzero(running)
+    position = np.nonzero(running)[0]
     first = lanes.spread(index)[watch.numbers][running] * array.size
-    tasklets = lanes.tasklet_id[0, column]
-    mutex = lanes.spread(lanes.mutex)[watch.numbers][running]
+    users = lanes.spread(lanes.users)[watch.numbers][running]
     granules = count * array.size // MRAM_GRANULE
     if not len(first):
         return
@@ -257,8 +256,7 @@ def _watch(
     watch.grow((int(places.max()) + 1) * watch.dpus)
     watch.use(
         (places * watch.dpus + position[:, None]).reshape(-1),
-        np.repeat(tasklets, granules),
-        np.repeat(mutex, granules),
+        np.repeat(users, granules),
         write,
         site,
     )

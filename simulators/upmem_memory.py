@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cim_opt.simulators.upmem_lanes import IntArray, Mask, Values
+from cim_opt.simulators.upmem_lanes import IntArray, Mask, Values, varies
 from cim_opt.simulators.upmem_mram import fill_unwritten
-from cim_opt.simulators.upmem_races import UNLOCKED, RaceWatch
+from cim_opt.simulators.upmem_races import UNLOCKED, RaceWatch, Users, users_of
 from cim_opt.simulators.upmem_site import Site, any_lane, first_lane, value_at
 
 Array = npt.NDArray[Any]
@@ -24,7 +24,8 @@ Array = npt.NDArray[Any]
 class Lanes:
     """Which lanes run: all tasklets of all DPUs, or in a critical section one tasklet of each.
 
-    `number` is the place of a lane among all of them, DPU * all_tasklets + tasklet.
+    `number` is the place of a lane among all of them, DPU * all_tasklets + tasklet; `users` are the
+    tasklets with the mutexes that they hold.
     """
 
     dpus: int
@@ -33,26 +34,22 @@ class Lanes:
     tasklet_id: IntArray
     dpu_id: IntArray
     number: IntArray
-    mutex: Values = UNLOCKED
+    users: Users
 
     @staticmethod
     def all(dpus: int, tasklets: int) -> Lanes:
         tasklet_id = np.arange(tasklets, dtype=np.int64)[None, :]
         dpu_id = np.arange(dpus, dtype=np.int64)[:, None]
         number = dpu_id * tasklets + tasklet_id
-        return Lanes(dpus, tasklets, tasklets, tasklet_id, dpu_id, number)
+        users = users_of(tasklet_id, UNLOCKED)
+        return Lanes(dpus, tasklets, tasklets, tasklet_id, dpu_id, number, users)
 
     def one(self, tasklet: int, mutex: Values) -> Lanes:
         """The lanes of one tasklet while they hold `mutex`."""
-        return Lanes(
-            self.dpus,
-            1,
-            self.all_tasklets,
-            self.tasklet_id[:, tasklet : tasklet + 1],
-            self.dpu_id,
-            self.number[:, tasklet : tasklet + 1],
-            mutex,
-        )
+        tasklet_id = self.tasklet_id[:, tasklet : tasklet + 1]
+        number = self.number[:, tasklet : tasklet + 1]
+        users = users_of(tasklet_id, mutex)
+        return Lanes(self.dpus, 1, self.all_tasklets, tasklet_id, self.dpu_id, number, users)
 
     @property
     def shape(self) -> tuple[int, int]:
@@ -90,7 +87,11 @@ class WramBuffer:
             if first >= 0 and first + count <= self.length:
                 return first
             self._out_of_range(lanes, any_lane(mask, lanes.shape), first, count, site)
-        bad = np.asarray((first < 0) | (first + count > self.length))
+        if isinstance(count, int) and count <= self.length and varies(first):
+            # As unsigned numbers, negative indices are large: one comparison for both ends.
+            bad = first.view(np.uint64) > np.uint64(self.length - count)
+        else:
+            bad = np.asarray((first < 0) | (first + count > self.length))
         if not bad.any():
             return first
         lane = first_lane(bad, mask, lanes.shape)
@@ -212,10 +213,8 @@ class SharedBuffer(WramBuffer):
 
     def _note(self, lanes: Lanes, index: Values, mask: Mask, write: bool, site: Site) -> None:
         assert self.watch is not None
-        places, tasklets, mutex = lanes.active(
-            mask, index * self.dpus + lanes.dpu_id, lanes.tasklet_id, lanes.mutex
-        )
-        self.watch.use(places, tasklets, mutex, write, site)
+        places, users = lanes.active(mask, index * self.dpus + lanes.dpu_id, lanes.users)
+        self.watch.use(places, users, write, site)
 
     def get_runs(self, lanes: Lanes, number: Array, first: Array, count: int) -> Array:
         """Elements first[i] ... + count of the DPU of lane number[i], as (lanes, count)."""
@@ -235,8 +234,6 @@ class SharedBuffer(WramBuffer):
         """Notes that the lanes of the mask use elements first ... + count."""
         if self.watch is None:
             return
-        places, tasklets, mutex = lanes.active(
-            mask, first * self.dpus + lanes.dpu_id, lanes.tasklet_id, lanes.mutex
-        )
+        places, users = lanes.active(mask, first * self.dpus + lanes.dpu_id, lanes.users)
         places = (places[:, None] + np.arange(count) * self.dpus).reshape(-1)
-        self.watch.use(places, np.repeat(tasklets, count), np.repeat(mutex, count), write, site)
+        self.watch.use(places, np.repeat(users, count), write, site)

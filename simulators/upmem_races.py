@@ -18,16 +18,31 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from cim_opt.simulators.integer_functions import where
 from cim_opt.simulators.upmem_site import Site
-
-NOBODY = -1
-SEVERAL = -2
-UNLOCKED = -2
 
 MRAM_GRANULE = 8
 WATCHED_DPUS = 16
 
 Indices = npt.NDArray[Any]
+Users = npt.NDArray[np.int16]
+
+UNLOCKED = -1
+"""Where a mutex is asked for: none is held."""
+
+# What is known of a place, in 16 bits: who used it, which mutex was held (plus 2), and one bit that
+# says that it was written.
+_TASKLET = np.int16(31)
+_SEVERAL = np.int16(31)
+_MUTEX = np.int16(127 << 5)
+_WRITTEN = np.int16(1 << 12)
+_NO_MUTEX = np.int16((UNLOCKED + 2) << 5)
+_UNUSED = np.int16(0)  # no mutex, not even "none", is noted only for a place that nobody used
+
+
+def users_of(tasklets: Indices, mutexes: Any) -> Users:
+    """Tasklets and the mutexes that they hold, as the watch takes them."""
+    return (tasklets + ((mutexes + 2) << 5)).astype(np.int16)
 
 
 def watched_dpus(dpus: int) -> npt.NDArray[np.int64]:
@@ -44,54 +59,61 @@ class RaceWatch:
     def __init__(self, name: str, size: int, dpus: int):
         self.name = name
         self.dpus = dpus
-        self.tasklet = np.full(size, NOBODY, np.int16)
-        self.mutex = np.full(size, NOBODY, np.int32)
-        self.written = np.zeros(size, np.bool_)
+        self.state = np.full(size, _UNUSED, np.int16)
 
     def reset(self) -> None:
         """Starts a phase: what was done before the barrier is over."""
-        self.tasklet.fill(NOBODY)
-        self.mutex.fill(NOBODY)
-        self.written.fill(False)
+        self.state.fill(_UNUSED)
 
     def grow(self, size: int) -> None:
         """Makes room for more places, and some to spare."""
-        more = size - len(self.tasklet)
+        more = size - len(self.state)
         if more > 0:
-            more += size // 2
-            self.tasklet = np.append(self.tasklet, np.full(more, NOBODY, np.int16))
-            self.mutex = np.append(self.mutex, np.full(more, NOBODY, np.int32))
-            self.written = np.append(self.written, np.zeros(more, np.bool_))
+            self.state = np.append(self.state, np.full(more + size // 2, _UNUSED, np.int16))
 
-    def use(
-        self, places: Indices, tasklets: Indices, mutexes: Indices | int, write: bool, site: Site
-    ) -> None:
-        """Notes that `tasklets[i]` used `places[i]`, holding `mutexes[i]` (UNLOCKED: none).
+    def use(self, places: Indices, users: Users, write: bool, site: Site) -> None:
+        """Notes that `users[i]` used `places[i]`.
 
         Raises UserError when that makes a race.
         """
-        before = self.tasklet[places]
-        self.tasklet[places] = np.where(
-            (before == NOBODY) | (before == tasklets), tasklets, SEVERAL
-        )
-        # Two tasklets that use a place in the same step: the last one stands there now.
-        other = self.tasklet[places] != tasklets
-        self.tasklet[places[other]] = SEVERAL
-        held = self.mutex[places]
-        self.mutex[places] = np.where((held == NOBODY) | (held == mutexes), mutexes, UNLOCKED)
-        if write:
-            self.written[places] = True
-        race = (self.tasklet[places] == SEVERAL) & (self.mutex[places] == UNLOCKED)
-        race &= self.written[places]
+        before = self.state.take(places)
+        wanted = users | _WRITTEN if write else users
+        new = np.flatnonzero(before != wanted if write else (before & ~_WRITTEN) != wanted)
+        if not len(new):
+            return
+        self._note(places.take(new), users.take(new), before.take(new), write, site)
+
+    def _note(self, places: Indices, users: Users, before: Users, write: bool, site: Site) -> None:
+        """Notes uses of places of which not the same was known before."""
+        tasklets = users & _TASKLET
+        self.state[places] = self._with(before, users, write)
+        # Of several tasklets that use a place in the same step the last one stands there now.
+        after = self.state.take(places)
+        other = (after & _TASKLET) != tasklets
+        merged = self._with(after, users, write)
+        self.state[places[other]] = merged[other]
+        after = self.state.take(places)
+        held = after & _MUTEX
+        race = ((after & _TASKLET) == _SEVERAL) & (held == _NO_MUTEX)
+        race &= (after & _WRITTEN) != 0
         if race.any():
             self._report(int(np.argmax(race)), places, tasklets, before, write, site)
+
+    def _with(self, before: Users, users: Users, write: bool) -> Users:
+        """What is known of places after one more use of each."""
+        unused = before == _UNUSED
+        same = ((before ^ users) & _TASKLET) == 0
+        tasklet = where(unused | same, users & _TASKLET, _SEVERAL)
+        mutex = where(unused | (((before ^ users) & _MUTEX) == 0), users & _MUTEX, _NO_MUTEX)
+        written = _WRITTEN if write else before & _WRITTEN
+        return tasklet | mutex | written
 
     def _report(
         self,
         index: int,
         places: Indices,
         tasklets: Indices,
-        before: Indices,
+        before: Users,
         write: bool,
         site: Site,
     ) -> None:
@@ -99,11 +121,12 @@ class RaceWatch:
         tasklet = int(tasklets[index])
         same = tasklets[places == places[index]]
         others = same[same != tasklet]
+        earlier = int(before[index] & _TASKLET)
         who = "another tasklet"
         if len(others):
             who = f"tasklet {int(others[0])}"
-        elif before[index] >= 0 and before[index] != tasklet:
-            who = f"tasklet {int(before[index])}"
+        elif before[index] != _UNUSED and earlier not in (int(_SEVERAL), tasklet):
+            who = f"tasklet {earlier}"
         what = "writes" if write else "reads"
         raise site.error(
             self.dpu_number(dpu),

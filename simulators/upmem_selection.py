@@ -41,6 +41,10 @@ from cim_opt.simulators.upmem_addresses import Addresses, constant_of
 
 Addressing = Literal["pointer", "index", "compiled"]
 
+LONGEST_INLINE = 16
+"""An operation that takes more instructions is a routine that is called."""
+CALL_INSTRUCTIONS = 4
+"""Instructions of a call with its moves."""
 REGISTER_BITS = 32
 """Width of an `index` on a DPU."""
 
@@ -57,9 +61,13 @@ class OperandCost:
 
 @dataclass
 class Selection:
-    """Instructions of a kernel: for one execution of each block, and by operand values."""
+    """Instructions of a kernel: for one execution of each block, and by operand values.
+
+    `code` is how many instructions its text has; a routine that it calls counts as the call.
+    """
 
     blocks: dict[Block, int] = field(default_factory=dict[Block, int])
+    code: int = 0
     operands: dict[Operation, OperandCost] = field(default_factory=dict[Operation, OperandCost])
 
 
@@ -81,6 +89,13 @@ def select(
     """
     selector = _Selector(machine, addressing)
     selector.block(kernel.body.block)
+    if selector.result.code > machine.iram_instructions:
+        raise UserError(
+            f"kernel @{kernel.sym_name.data} has about {selector.result.code} instructions",
+            f"the instruction memory of {machine.name} holds {machine.iram_instructions}",
+            "use loops, or split it into several kernels",
+            location_of(kernel),
+        )
     return selector.result
 
 
@@ -127,11 +142,14 @@ class _Selector:
                 location_of(op),
             )
         try:
-            return int(rule(self, op))
+            taken = int(rule(self, op))
         except cost.CostUnknown as error:
             raise UserError(
                 f"'{op.name}': {error}", None, "use another width", location_of(op)
             ) from error
+        called = taken > LONGEST_INLINE or op in self.result.operands
+        self.result.code += CALL_INSTRUCTIONS if called else taken
+        return taken
 
     def loop(self, op: scf.ForOp) -> int:
         """Adds an iteration's overhead to the body; gives what the loop takes before it."""

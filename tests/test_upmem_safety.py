@@ -391,6 +391,26 @@ def test_arrays_at_one_offset_are_one_memory_for_races() -> None:
 # -- the rest ------------------------------------------------------------------------------------
 
 
+def test_a_kernel_that_does_not_fit_the_instruction_memory() -> None:
+    def additions(count: int) -> str:
+        return "\n".join(f"%x{n} = arith.addi %t, %c{n % 9} : index" for n in range(count))
+
+    allowed(additions(4090))
+    assert "instruction memory of upmem-2560 holds 4096; use loops" in refused(additions(4100))
+    # Software floating point is called, not copied.
+    allowed("\n".join(f"%f{n} = arith.uitofp %z : i32 to f32" for n in range(900)))
+
+
+def test_a_buffer_that_is_smaller_than_a_transfer() -> None:
+    body = """
+      %v = upmem.wram : memref<4xi32, $W>
+      upmem.mram_read %a[%c0] to %v[{at}] count %c8 : memref<1024xi32, $M>, memref<4xi32, $W>
+    """
+    for at in ("%c0", "%even"):
+        even = "%even = arith.muli %t, %c2 : index" + body.format(at=at)
+        assert "elements 0 to 7 of a WRAM buffer is out of range" in refused(even)
+
+
 def test_a_loop_that_does_not_count_up() -> None:
     body = "scf.for %i = %c0 to %c8 step {step} { }"
     allowed(body.replace("{step}", "%c1"))

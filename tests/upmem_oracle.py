@@ -141,9 +141,10 @@ class Lane:
         args = [self.get(v) for v in op.operands]
         by = self.oracle.selection.operands.get(op)
         if by is not None and by.kind == "mul":
-            self.issue(int(mul_instructions(*args, by.bits)))
+            self.issue(int(mul_instructions(args[0], args[1], by.bits)))
         elif by is not None:
-            self.issue(int(div_instructions(*args, by.bits, by.signed)) + by.extra)
+            steps = div_instructions(args[0], args[1], by.bits, by.signed)
+            self.issue(int(steps) + by.extra)
         result = function_of(op)(*args)
         if isinstance(op.results[0].type, IndexType):
             result = np.int64(result)
