@@ -1,5 +1,7 @@
 """Hand-written UPMEM kernels and host programs against NumPy."""
 
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -751,3 +753,12 @@ def test_what_has_a_cost_can_run_and_what_has_none_is_refused() -> None:
 def test_a_machine_without_room_is_not_asked() -> None:
     with pytest.raises(UserError, match=r"'upmem.alloc' of 5 DPUs; upmem-2560 has 4"):
         run_kernel("", dpus=5, machine=small_machine(4))
+
+
+def test_the_program_on_the_page_runs() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "upmem.md").read_text()
+    (program,) = re.findall(r"```mlir\n(.*?)```", page, re.DOTALL)
+    values = numbers(64)
+    results, report = run(program, [values])
+    assert (results[0] == values + 1).all()
+    assert report.kernels[0].dpus == 2
