@@ -115,7 +115,7 @@ class TokenType(ParametrizedAttribute, TypeAttribute):
 
 def element_bytes(attr: Attribute) -> int:
     """Bytes of one element in memory: width/8 for integers and floats, 1 for i1."""
-    if isa(attr, IntegerType):
+    if isa(attr, IntegerType) and attr.width.data in (1, 8, 16, 32, 64):
         return max(1, attr.width.data // 8)
     if isinstance(attr, Float32Type):
         return 4
@@ -468,7 +468,11 @@ class MergeScanOp(IRDLOperation):
         count = len(self.inits)
         if not count or len(self.locals_) != count or len(self.totals) != count:
             raise VerifyException("has as many locals as totals and initial values, at least one")
-        _check_combine(self.combine, [value.type for value in self.inits])
+        types = [value.type for value in self.inits]
+        for vectors in (self.locals_, self.totals, self.merged):
+            if [_check_vector(value, "scanned data").element_type for value in vectors] != types:
+                raise VerifyException("locals, totals and results have elements of init's types")
+        _check_combine(self.combine, types)
 
 
 @irdl_op_definition
@@ -519,7 +523,10 @@ class MergeReduceOp(IRDLOperation):
         count = len(self.inits)
         if not count or len(self.partials) != count or len(self.strides) != count:
             raise VerifyException("has as many partials as strides and initial values")
-        _check_combine(self.combine, [_element_type(value.type) for value in self.inits])
+        types = [_element_type(value.type) for value in self.inits]
+        if [_check_vector(value, "partials").element_type for value in self.partials] != types:
+            raise VerifyException("partials have the elements of init")
+        _check_combine(self.combine, types)
 
 
 @irdl_op_definition

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 import io
 from pathlib import Path
 
 import pytest
 from mlir_examples import as_function, mlir_blocks, parsed
+from refusals import refusals_in
 from xdsl.dialects.builtin import TensorType, f32, f64, i1, i8, i32, i64
 from xdsl.ir import Operation
 from xdsl.printer import Printer
@@ -67,28 +67,6 @@ def test_element_types() -> None:
 # -- refusals --------------------------------------------------------------------------------------
 
 
-def _message_parts(node: ast.expr) -> list[str]:
-    """The constant pieces of a message, without the values that go into it."""
-    match node:
-        case ast.Constant(value=str(text)):
-            return [text]
-        case ast.JoinedStr(values=values):
-            return [part for value in values for part in _message_parts(value)]
-        case _:
-            return []
-
-
-def _refusals() -> list[list[str]]:
-    tree = ast.parse(Path(pattern.__file__).read_text())
-    found = list[list[str]]()
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and node.args:
-            name = getattr(node.func, "id", getattr(node.func, "attr", ""))
-            if name in ("VerifyException", "raise_error"):
-                found.append(_message_parts(node.args[0]))
-    return found
-
-
 def test_every_refusal_has_a_test() -> None:
     folder = ROOT / "tests" / "filecheck" / "dialects" / "pattern"
     checks = [
@@ -97,7 +75,7 @@ def test_every_refusal_has_a_test() -> None:
         for line in file.read_text().splitlines()
         if "// CHECK" in line
     ]
-    refusals = _refusals()
+    refusals = refusals_in(Path(pattern.__file__))
     assert len(refusals) > 30
     for parts in refusals:
         assert any(all(part in line for part in parts) for line in checks), "".join(parts)
