@@ -42,8 +42,8 @@ def test_stock_xdsl_opt_lowers_to_upmem() -> None:
     command = [XDSL_OPT, str(DOT_PRODUCT), "-p", "pattern-to-upmem"]
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
-    assert "upmem." in result.stdout
-    assert "pattern." not in result.stdout
+    assert "upmem.kernel @dot_product_0" in result.stdout
+    assert "upmem.launch @dot_product_0" in result.stdout
 
 
 def test_stock_xdsl_opt_takes_the_options_of_the_pipeline() -> None:
