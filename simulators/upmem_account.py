@@ -102,7 +102,7 @@ class Account:
         self.to_dpu, self.to_host = _Link(), _Link()
         self.launches = 0
         self.launch_seconds = self.kernel_seconds = self.host_seconds = 0.0
-        self.thread_ends: list[float] = []
+        self.ends: list[float] = []
 
     def transfer(self, to_dpu: bool, size: int, seconds: float) -> None:
         """A transfer of `size` bytes in all; the host waits for it."""
@@ -124,7 +124,9 @@ class Account:
         self.launches += 1
         self.launch_seconds += seconds
         self.kernel_seconds += run
-        return self.now + seconds + run
+        end = self.now + seconds + run
+        self.ends.append(end)
+        return end
 
     def wait(self, end: float) -> None:
         """The host goes on no sooner than `end`."""
@@ -133,12 +135,12 @@ class Account:
     def thread(self, start: float) -> float:
         """Ends a host thread that did everything since `start`; gives when it ends."""
         end, self.now = self.now, start
-        self.thread_ends.append(end)
+        self.ends.append(end)
         return end
 
     def report(self) -> Report:
-        """The run so far, as if it ended here."""
-        total = max([self.now, *self.thread_ends])
+        """The run so far, as if it ended here: kernels and threads are waited for."""
+        total = max([self.now, *self.ends])
         parts = [self.to_dpu.seconds, self.to_host.seconds, self.launch_seconds]
         parts += [self.kernel_seconds, self.host_seconds]
         hidden = max(0.0, sum(parts) - total)

@@ -58,9 +58,12 @@ class MramArray:
     def start_phase(self, phase: int) -> None:
         self.watching = phase in self.watched
 
-    def elements(self, stop: int) -> tuple[Array, int]:
-        """Memory as (DPUs, elements), and which of them is element 0; holds up to `stop`."""
-        end = self.offset + self.length * self.size
+    def elements(self, stop: int, write: bool) -> tuple[Array, int]:
+        """Memory as (DPUs, elements), and which of them is element 0; holds up to `stop`.
+
+        What is written block by block is given room to grow.
+        """
+        end = self.offset + self.length * self.size if write else None
         region = self.mram.cover(self.offset, self.offset + stop * self.size, end)
         return region.view(self.dtype), (self.offset - region.start) // self.size
 
@@ -85,7 +88,7 @@ def move(
     _check(machine, lanes, array, index, at, count, mask, site)
     at = buffer.check(lanes, at, count, mask, site)
     low, stop = _extent(lanes, index, count, mask)
-    memory, base = array.elements(stop)
+    memory, base = array.elements(stop, write)
     if write:
         first = array.offset + low * array.size
         array.mram.note_written(first, array.offset + stop * array.size)

@@ -23,14 +23,11 @@ such an address, pointers elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Literal
 
-from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import IndexType, IntegerType
-from xdsl.ir import Attribute, Block, Operation, OpResult, SSAValue
-from xdsl.utils.hints import isa
+from xdsl.dialects import memref, scf
+from xdsl.ir import Block, Operation
 
 from cim_opt.cost import upmem_instructions as cost
 from cim_opt.dialects import upmem
@@ -38,6 +35,7 @@ from cim_opt.errors import UserError
 from cim_opt.hardware.upmem import UpmemMachine
 from cim_opt.locations import location_of
 from cim_opt.simulators.upmem_addresses import Addresses, constant_of
+from cim_opt.simulators.upmem_rules import RULES, OperandCost
 
 Addressing = Literal["pointer", "index", "compiled"]
 
@@ -45,18 +43,6 @@ LONGEST_INLINE = 16
 """An operation that takes more instructions is a routine that is called."""
 CALL_INSTRUCTIONS = 4
 """Instructions of a call with its moves."""
-REGISTER_BITS = 32
-"""Width of an `index` on a DPU."""
-
-
-@dataclass(frozen=True)
-class OperandCost:
-    """An operation whose instructions depend on its two operands: `mul` or `div`, and a rest."""
-
-    kind: Literal["mul", "div"]
-    bits: int
-    signed: bool = False
-    extra: int = 0
 
 
 @dataclass
@@ -71,15 +57,6 @@ class Selection:
     operands: dict[Operation, OperandCost] = field(default_factory=dict[Operation, OperandCost])
 
 
-def bits_of(type: Attribute) -> int:
-    """Width of a value in the DPU's registers."""
-    if isa(type, IntegerType):
-        return type.width.data
-    if isinstance(type, IndexType):
-        return REGISTER_BITS
-    return upmem.element_bytes(type) * 8
-
-
 def select(
     kernel: upmem.KernelOp, machine: UpmemMachine, addressing: Addressing = "pointer"
 ) -> Selection:
@@ -87,7 +64,7 @@ def select(
 
     Raises UserError, with the operation's place, for an operation whose cost is not known.
     """
-    selector = _Selector(machine, addressing)
+    selector = Selector(machine, addressing)
     selector.block(kernel.body.block)
     if selector.result.code > machine.iram_instructions:
         raise UserError(
@@ -102,7 +79,7 @@ def select(
 # -- counting ------------------------------------------------------------------------------------
 
 
-class _Selector:
+class Selector:
     def __init__(self, machine: UpmemMachine, addressing: Addressing):
         self.machine = machine
         self.addressing: Addressing = addressing
@@ -178,287 +155,3 @@ class _Selector:
 def _known_to_run(op: scf.ForOp) -> bool:
     lower, upper = constant_of(op.lb), constant_of(op.ub)
     return lower is not None and upper is not None and lower < upper
-
-
-Rule = Callable[[_Selector, Operation], float]
-
-
-def _free(_: _Selector, op: Operation) -> float:
-    return 0
-
-
-def _simple(kind: str) -> Rule:
-    """An operation on values of its first operand's type."""
-    return lambda _, op: cost.instructions(kind, bits_of(op.operands[0].type))
-
-
-def _shift(kind: str) -> Rule:
-    def rule(_: _Selector, op: Operation) -> float:
-        bits, amount = bits_of(op.operands[0].type), constant_of(op.operands[1])
-        return cost.instructions(kind, bits, constant=amount)
-
-    return rule
-
-
-def _multiply(selector: _Selector, op: Operation) -> float:
-    bits = bits_of(op.operands[0].type)
-    for operand in op.operands:
-        constant = constant_of(operand)
-        if constant is not None:
-            return cost.mul_constant(bits, constant)
-    if bits == 32:
-        selector.result.operands[op] = OperandCost("mul", bits)
-        return 0
-    return cost.instructions("mul", bits)
-
-
-def _divide(kind: Literal["div", "rem"], signed: bool, extra: int = 0) -> Rule:
-    def rule(selector: _Selector, op: Operation) -> float:
-        bits, constant = bits_of(op.operands[0].type), constant_of(op.operands[1])
-        if bits == 1:
-            return 1
-        if constant is not None and constant and abs(constant) & (abs(constant) - 1) == 0:
-            return extra + cost.instructions(kind, bits, signed=signed, constant=constant)
-        selector.result.operands[op] = OperandCost("div", bits, signed, extra)
-        return 0
-
-    return rule
-
-
-def _compare(_: _Selector, op: Operation) -> float:
-    if _fused(op.results[0]):
-        return 0
-    return cost.instructions("compare", bits_of(op.operands[0].type))
-
-
-def _fused(condition: SSAValue) -> bool:
-    """A comparison that only the branch of an `if` or a `select` in its block uses."""
-    if not isinstance(condition, OpResult) or not isinstance(condition.op, arith.CmpiOp):
-        return False
-    uses = list(condition.uses)
-    if len(uses) != 1 or uses[0].index != 0:
-        return False
-    user = uses[0].operation
-    same_block = user.parent_block() is condition.op.parent_block()
-    return same_block and isinstance(user, scf.IfOp | arith.SelectOp)
-
-
-def _if(selector: _Selector, op: Operation) -> float:
-    assert isinstance(op, scf.IfOp)
-    if op.false_region.blocks and len(op.false_region.block.ops) > 1:
-        # A jump over the other branch, which does more than yield.
-        selector.add(op.true_region.block, 1)
-    condition = op.cond
-    if not _fused(condition):
-        return cost.instructions("branch", 1)
-    assert isinstance(condition, OpResult)
-    if _tests_last_result(condition.op):
-        return 0
-    return cost.instructions("compare", bits_of(condition.op.operands[0].type))
-
-
-_SETS_CONDITIONS = {
-    "arith.addi",
-    "arith.subi",
-    "arith.andi",
-    "arith.ori",
-    "arith.xori",
-    "arith.shli",
-    "arith.shrsi",
-    "arith.shrui",
-}
-
-
-def _tests_last_result(compare: Operation) -> bool:
-    """A comparison with 0 of what the operation right before it made in one register.
-
-    Such an operation branches on its own result.
-    """
-    value = compare.operands[0]
-    if constant_of(compare.operands[1]) != 0 or bits_of(value.type) > REGISTER_BITS:
-        return False
-    # Equal, not equal; signed less, greater or equal.
-    if _predicate(compare) not in (0, 1, 2, 5) or not isinstance(value, OpResult):
-        return False
-    before = compare.prev_op
-    while isinstance(before, arith.ConstantOp):
-        before = before.prev_op
-    return before is not None and value.op is before and before.name in _SETS_CONDITIONS
-
-
-def _predicate(compare: Operation) -> int:
-    assert isinstance(compare, arith.CmpiOp)
-    return compare.predicate.value.data
-
-
-def _select(_: _Selector, op: Operation) -> float:
-    extra = 0.0
-    condition = op.operands[0]
-    if _fused(condition):
-        assert isinstance(condition, OpResult)
-        bits = bits_of(condition.op.operands[0].type)
-        # One compare-and-branch is part of the select; a comparison of pairs takes more.
-        extra = cost.instructions("compare", bits) - cost.instructions("compare", 32)
-    return extra + cost.instructions("select", bits_of(op.operands[1].type))
-
-
-def _extend(signed: bool) -> Rule:
-    def rule(_: _Selector, op: Operation) -> float:
-        source, target = op.operands[0], bits_of(op.results[0].type)
-        by_load = isinstance(source, OpResult) and isinstance(source.op, memref.LoadOp)
-        alike = all(use.operation.name == op.name for use in source.uses)
-        if by_load and alike and target <= REGISTER_BITS:
-            return 0
-        if by_load and alike:
-            return cost.instructions("extend", target, signed=signed) - 1
-        return cost.instructions("extend", target, signed=signed)
-
-    return rule
-
-
-def _index_cast(_: _Selector, op: Operation) -> float:
-    source, target = bits_of(op.operands[0].type), bits_of(op.results[0].type)
-    if target > source:
-        return cost.instructions("extend", target, signed=True)
-    return 0 if target == source else cost.instructions("truncate", target)
-
-
-def _float_to_integer(_: _Selector, op: Operation) -> float:
-    return cost.instructions("float_to_int", _wider(op))
-
-
-def _integer_to_float(_: _Selector, op: Operation) -> float:
-    return cost.instructions("int_to_float", _wider(op))
-
-
-def _wider(op: Operation) -> int:
-    bits = max(bits_of(op.operands[0].type), bits_of(op.results[0].type))
-    return 64 if bits > REGISTER_BITS else REGISTER_BITS
-
-
-def _multiply_extended(_: _Selector, op: Operation) -> float:
-    return cost.instructions("mul", 2 * bits_of(op.operands[0].type))
-
-
-def _fused_multiply_add(_: _Selector, op: Operation) -> float:
-    bits = bits_of(op.operands[0].type)
-    return cost.instructions("fmul", bits) + cost.instructions("fadd", bits)
-
-
-def _trailing_zeros(_: _Selector, op: Operation) -> float:
-    # ~x & (x - 1), then count its ones.
-    bits = bits_of(op.operands[0].type)
-    kinds = ("sub", "and", "popcount")
-    return sum(cost.instructions(kind, bits) for kind in kinds)
-
-
-def _load(_: _Selector, op: Operation) -> float:
-    return cost.instructions("load", bits_of(op.results[0].type))
-
-
-def _for(selector: _Selector, op: Operation) -> float:
-    assert isinstance(op, scf.ForOp)
-    return selector.loop(op)
-
-
-def _transfer(_: _Selector, op: Operation) -> float:
-    """One DMA instruction; two more to encode a size that is not known; and the two addresses.
-
-    An address that an earlier transfer of the block made is still in its register.
-    """
-    assert isinstance(op, upmem.MramReadOp | upmem.MramWriteOp)
-    size = 0 if constant_of(op.count) is not None else 2
-    made: set[tuple[SSAValue, SSAValue]] = set()
-    before = op.prev_op
-    while before is not None:
-        if isinstance(before, upmem.MramReadOp | upmem.MramWriteOp):
-            made.update(_dma_addresses(before))
-        before = before.prev_op
-    return 1 + size + len(_dma_addresses(op) - made)
-
-
-def _dma_addresses(op: upmem.MramReadOp | upmem.MramWriteOp) -> set[tuple[SSAValue, SSAValue]]:
-    """The addresses of a transfer that are not constants."""
-    pairs = ((op.mram, op.mram_index), (op.wram, op.wram_index))
-    return {pair for pair in pairs if constant_of(pair[1]) is None}
-
-
-def _critical(selector: _Selector, op: Operation) -> float:
-    assert isinstance(op, upmem.CriticalOp)
-    machine = selector.machine
-    return machine.mutex_lock_instructions + machine.mutex_unlock_instructions
-
-
-RULES: dict[str, Rule] = {
-    "arith.constant": _free,
-    "arith.bitcast": _free,  # one set of registers for integers and floats
-    "arith.addi": _simple("add"),
-    "arith.subi": _simple("sub"),
-    "arith.andi": _simple("and"),
-    "arith.ori": _simple("or"),
-    "arith.xori": _simple("xor"),
-    "arith.minsi": _simple("min"),
-    "arith.minui": _simple("min"),
-    "arith.maxsi": _simple("max"),
-    "arith.maxui": _simple("max"),
-    "arith.shli": _shift("shl"),
-    "arith.shrsi": _shift("shr"),
-    "arith.shrui": _shift("shr"),
-    "arith.muli": _multiply,
-    "arith.divsi": _divide("div", signed=True),
-    "arith.divui": _divide("div", signed=False),
-    "arith.remsi": _divide("rem", signed=True),
-    "arith.remui": _divide("rem", signed=False),
-    # Rounding the other way: test the rest, correct the quotient.
-    "arith.floordivsi": _divide("div", signed=True, extra=3),
-    "arith.ceildivsi": _divide("div", signed=True, extra=3),
-    "arith.ceildivui": _divide("div", signed=False, extra=2),
-    "arith.mului_extended": _multiply_extended,
-    "arith.mulsi_extended": _multiply_extended,
-    "arith.addui_extended": lambda _, op: (
-        cost.instructions("add", bits_of(op.operands[0].type))
-        + cost.instructions("compare", bits_of(op.operands[0].type))
-    ),
-    "arith.cmpi": _compare,
-    "arith.cmpf": _simple("fcompare"),
-    "arith.select": _select,
-    "arith.extsi": _extend(signed=True),
-    "arith.extui": _extend(signed=False),
-    "arith.trunci": lambda _, op: cost.instructions("truncate", bits_of(op.results[0].type)),
-    "arith.index_cast": _index_cast,
-    "arith.addf": _simple("fadd"),
-    "arith.subf": _simple("fsub"),
-    "arith.mulf": _simple("fmul"),
-    "arith.divf": _simple("fdiv"),
-    "arith.negf": _simple("fneg"),
-    "arith.minimumf": _simple("fmin"),
-    "arith.maximumf": _simple("fmax"),
-    "arith.minnumf": _simple("fmin"),
-    "arith.maxnumf": _simple("fmax"),
-    "arith.fptosi": _float_to_integer,
-    "arith.fptoui": _float_to_integer,
-    "arith.sitofp": _integer_to_float,
-    "arith.uitofp": _integer_to_float,
-    "arith.extf": lambda _, op: cost.instructions("float_resize", 64),
-    "arith.truncf": lambda _, op: cost.instructions("float_resize", 64),
-    "math.absi": _simple("abs"),
-    "math.absf": _simple("fabs"),
-    "math.ctpop": _simple("popcount"),
-    "math.ctlz": _simple("clz"),
-    "math.cttz": _trailing_zeros,
-    "math.fma": _fused_multiply_add,
-    "memref.load": _load,
-    "memref.store": lambda _, op: cost.instructions("store", bits_of(op.operands[0].type)),
-    "scf.for": _for,
-    "scf.if": _if,
-    "scf.yield": _free,  # values are made in the registers where they are wanted
-    "upmem.tasklet_id": _free,  # a register
-    "upmem.mram": _free,  # a constant address
-    "upmem.wram": _free,  # a constant address, or one that depends on the tasklet's number only
-    "upmem.mram_read": _transfer,
-    "upmem.mram_write": _transfer,
-    "upmem.barrier": _free,  # its cycles are those of the measured barrier, not instructions
-    "upmem.critical": _critical,
-    "upmem.return": lambda _, op: 1,
-}
-"""By operation name: instructions without the regions. What is not here cannot run on a DPU."""

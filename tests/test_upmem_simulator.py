@@ -14,7 +14,7 @@ from cim_opt.errors import UserError
 from cim_opt.simulators import elementwise
 from cim_opt.simulators.upmem import UpmemEvaluator, UpmemSimulator
 from cim_opt.simulators.upmem_kernel import HANDLERS, kernel_source
-from cim_opt.simulators.upmem_selection import RULES
+from cim_opt.simulators.upmem_rules import RULES
 
 select: Any = np.where
 RNG = np.random.default_rng(7)
