@@ -50,7 +50,7 @@ from cim_opt.dialects.upmem_machine import machine_attribute
 from cim_opt.errors import UserError
 from cim_opt.hardware.upmem import UpmemMachine, load_machine
 from cim_opt.locations import location_of
-from cim_opt.lowering.upmem_emit import Emitter
+from cim_opt.lowering.emit import Emitter
 from cim_opt.lowering.upmem_host import Options, SegmentLowering
 from cim_opt.lowering.upmem_launch import plan_launch
 from cim_opt.lowering.upmem_segment import Segment

@@ -17,7 +17,7 @@ from xdsl.utils.hints import isa
 from cim_opt.dialects.pattern import FilterBase, FoldOp, PatternOp, ReduceOp, ScanOp, YieldOp
 from cim_opt.errors import UserError
 from cim_opt.locations import location_of
-from cim_opt.lowering.upmem_emit import Emitter, Index
+from cim_opt.lowering.emit import Emitter, Index
 from cim_opt.lowering.upmem_last_use import last_use
 
 

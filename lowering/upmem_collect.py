@@ -35,7 +35,7 @@ from cim_opt.dialects.pattern import (
 )
 from cim_opt.errors import UserError
 from cim_opt.locations import location_of
-from cim_opt.lowering.upmem_emit import Emitter, Index
+from cim_opt.lowering.emit import Emitter, Index
 from cim_opt.lowering.upmem_kernel import dma_granule
 from cim_opt.lowering.upmem_launch import LaunchPlan, Slot, partial_stride
 from cim_opt.lowering.upmem_stages import (

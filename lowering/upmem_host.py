@@ -30,6 +30,7 @@ from cim_opt.dialects.pattern import (
 )
 from cim_opt.dialects.upmem import KernelOp
 from cim_opt.hardware.upmem import UpmemMachine
+from cim_opt.lowering.emit import Emitter, Index
 from cim_opt.lowering.upmem_collect import (
     Collector,
     ElementwiseCollector,
@@ -40,7 +41,6 @@ from cim_opt.lowering.upmem_collect import (
     Tail,
     length_of,
 )
-from cim_opt.lowering.upmem_emit import Emitter, Index
 from cim_opt.lowering.upmem_kernel import KernelBuilder, TableSource, dma_granule
 from cim_opt.lowering.upmem_launch import ArrayKey, LaunchPlan, plan_launch, stage_arrays
 from cim_opt.lowering.upmem_segment import Segment

@@ -25,8 +25,8 @@ from cim_opt.dialects.upmem import (
     WramOp,
     element_bytes,
 )
+from cim_opt.lowering.emit import Emitter, Index
 from cim_opt.lowering.upmem_body import BodyInliner, View
-from cim_opt.lowering.upmem_emit import Emitter, Index
 from cim_opt.mapping.upmem_arrangement import granule, round_up
 
 TableSource = SSAValue | DenseIntOrFPElementsAttr

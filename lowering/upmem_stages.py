@@ -23,8 +23,8 @@ from xdsl.utils.hints import isa
 
 from cim_opt.dialects.pattern import FilterBase, FoldOp, PatternOp, ReduceOp, ScanOp
 from cim_opt.dialects.upmem import CriticalOp, element_bytes
+from cim_opt.lowering.emit import Index, Loop
 from cim_opt.lowering.upmem_body import Value, View
-from cim_opt.lowering.upmem_emit import Index, Loop
 from cim_opt.lowering.upmem_kernel import KernelBuilder, dma_granule, element_of
 from cim_opt.mapping.upmem_arrangement import granule, round_up
 from cim_opt.passes.pattern_neutral import neutral_elements

@@ -217,7 +217,7 @@ def _nested_reduce(out: _Writer, name: str, element: str, length: int) -> str:
 
 
 def _fold_body(out: _Writer, kind: str, acc: list[str], x: list[str], type: str) -> list[str]:
-    """An associative function; `affine` composes x -> a*x + b, `first` and `last` do not commute."""
+    """An associative function; `affine` composes x -> a*x + b, and does not commute."""
     match kind:
         case "last":
             return x
@@ -368,12 +368,8 @@ class _Generator:
         kind, window, group = self._sizes(length)
         sizes = [n for n, word in ((window, "window"), (group, "group")) if word in kind]
         body = self.out.nested()
-        head, values, _ = self._open(
-            kind or "map", sizes, inputs, body, group + window - 1
-        )
-        types = [
-            self.draw(st.sampled_from(NUMBERS)) for _ in range(self.draw(st.integers(1, 2)))
-        ]
+        head, values, _ = self._open(kind or "map", sizes, inputs, body, group + window - 1)
+        types = [self.draw(st.sampled_from(NUMBERS)) for _ in range(self.draw(st.integers(1, 2)))]
         yields = [_expression(body, values, type, 2) for type in types]
         body.lines.append(f"pattern.yield {', '.join(yields)} : {', '.join(types)}")
         owned = None if length is None else (length - window + 1) // group
@@ -393,9 +389,7 @@ class _Generator:
         vector = inputs[0]
         element = vector.element
         count = 2 if kind == "affine" else 1
-        others = [
-            v for v in self.vectors if v.family == vector.family and v.element == element
-        ]
+        others = [v for v in self.vectors if v.family == vector.family and v.element == element]
         inputs = [vector, *(self.draw(st.sampled_from(others)) for _ in range(count - 1))]
         if floating:
             inits = [self.out.emit(f"arith.constant {self.draw(st.sampled_from(FLOATS))} : f32")]
@@ -435,11 +429,9 @@ class _Generator:
         bins = self.draw(st.sampled_from((1, 3, 8, 17, 64, 256)))
         element = self.draw(st.sampled_from(INTEGERS))
         table = f"tensor<{bins}x{element}>"
-        start = self.out.emit(
-            f"arith.constant dense<{self.draw(st.integers(0, 2))}> : {table}"
-        )
+        start = self.out.emit(f"arith.constant dense<{self.draw(st.integers(0, 2))}> : {table}")
         body = self.out.nested()
-        x, acc, l, r = (body.fresh() for _ in range(4))
+        x, acc, left, right = (body.fresh() for _ in range(4))
         wide = _cast(body, (x, vector.element), "i64")
         number = body.emit(f"arith.remui {wide}, {body.constant(bins, 'i64')} : i64")
         index = body.emit(f"arith.index_cast {number} : i64 to index")
@@ -451,8 +443,8 @@ class _Generator:
         result, joined = self.out.fresh(), self.out.fresh()
         body.lines += [
             f"pattern.yield {next_} : {table}",
-            f"}} combine({l}, {r}) {{",
-            f"{joined} = arith.{kind} {l}, {r} : {element}",
+            f"}} combine({left}, {right}) {{",
+            f"{joined} = arith.{kind} {left}, {right} : {element}",
             f"pattern.yield {joined} : {element}",
         ]
         self._close(

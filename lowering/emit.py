@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Hashable, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from xdsl.dialects import arith, memref, scf
 from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IndexType, IntegerAttr
@@ -13,6 +13,7 @@ from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.utils.hints import isa
 
 OpT = TypeVar("OpT", bound=Operation)
+ResultT = TypeVar("ResultT")
 
 BinaryOp = (
     arith.AddiOp
@@ -48,8 +49,8 @@ class Emitter:
         self.block = block
         self._entry = block
         self._constants: dict[Attribute, SSAValue] = {}
-        # Index arithmetic already done, in this block and in those around it.
-        self._known: list[dict[tuple[type[Operation], SSAValue, SSAValue], SSAValue]] = [{}]
+        # What was already computed, in this block and in those around it.
+        self._known: list[dict[Hashable, Any]] = [{}]
         self._last_constant: Operation | None = None
 
     def insert(self, op: OpT) -> OpT:
@@ -77,6 +78,15 @@ class Emitter:
         self._last_constant = op
         return op
 
+    def once(self, key: Hashable, build: Callable[[], ResultT]) -> ResultT:
+        """What `build` made for this key here or in a block around; built if not yet there."""
+        for level in self._known:
+            if key in level:
+                return level[key]
+        result = build()
+        self._known[-1][key] = result
+        return result
+
     def value(self, index: Index) -> SSAValue:
         """An index as a value."""
         if isinstance(index, int):
@@ -87,13 +97,7 @@ class Emitter:
 
     def _binary(self, kind: type[BinaryOp], lhs: Index, rhs: Index) -> SSAValue:
         left, right = self.value(lhs), self.value(rhs)
-        key = (kind, left, right)
-        for level in self._known:
-            if key in level:
-                return level[key]
-        result = self.insert(kind(left, right)).results[0]
-        self._known[-1][key] = result
-        return result
+        return self.once((kind, left, right), lambda: self.insert(kind(left, right)).results[0])
 
     def add(self, lhs: Index, rhs: Index) -> Index:
         """lhs + rhs"""
