@@ -1,0 +1,1 @@
+"""Row programs of in-DRAM bit-serial computing: what they are, libraries, execution, proofs."""
