@@ -63,10 +63,9 @@ def merge_reduce(
             np.concatenate([values, old[even:]]) for values, old in zip(joined, state, strict=True)
         ]
         count = len(state[0])
-    if count == 0:
-        return inits
-    total = [values[0] for values in state]
-    return [value[()] for value in _join(program, inits, total)]
+    merged = _join(program, inits, [values[0] for values in state]) if count else inits
+    # Copies: a combining function may hand on one of its operands.
+    return [np.array(value)[()] for value in merged]
 
 
 def _partials(op: Operation, values: Array, stride: int, shape: tuple[int, ...]) -> Array:
