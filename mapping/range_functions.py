@@ -338,7 +338,7 @@ def _low_bits(count: int, value: int) -> tuple[int, int]:
 
 
 def _bits_fit(a: Range, b: Range) -> Interval:
-    """Signed values of a bitwise function: bits that are all sign in a and b are so in the result."""
+    """Signed values of a bitwise function: bits that are all sign in both are so in the result."""
     bits = max(signed_bits_of(a.low, a.high), signed_bits_of(b.low, b.high))
     return -(1 << (bits - 1)), (1 << (bits - 1)) - 1
 
