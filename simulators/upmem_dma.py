@@ -16,7 +16,7 @@ import numpy.typing as npt
 from numpy.lib.stride_tricks import as_strided
 
 from cim_opt.hardware.upmem import UpmemMachine
-from cim_opt.simulators.upmem_lanes import Mask, Values
+from cim_opt.simulators.upmem_lanes import Mask, Values, collapsed
 from cim_opt.simulators.upmem_memory import Lanes, PrivateBuffer, SharedBuffer
 from cim_opt.simulators.upmem_mram import Mram
 from cim_opt.simulators.upmem_races import MRAM_GRANULE, MramWatch
@@ -85,6 +85,7 @@ def move(
     With `write` into MRAM. Raises UserError for a transfer that the machine cannot do, or that
     leaves an array.
     """
+    count, at = collapsed(count), collapsed(at)
     _check(machine, lanes, array, index, at, count, mask, site)
     at = buffer.check(lanes, at, count, mask, site)
     low, stop = _extent(lanes, index, count, mask)

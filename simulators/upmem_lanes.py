@@ -39,6 +39,13 @@ def cut(value: Values, tasklet: int) -> Values:
     return value
 
 
+def collapsed(index: Values) -> Values:
+    """An index as a Python int when it is the same on all lanes."""
+    if varies(index) and (index == index[0, 0]).all():
+        return int(index[0, 0])
+    return index
+
+
 def split(condition: Values, mask: Mask) -> tuple[Mask | bool, Mask | bool]:
     """The masks under which a condition holds and does not hold; False where no lane is left."""
     if np.ndim(condition) == 0:
@@ -71,6 +78,7 @@ class Loop:
     __slots__ = ("count", "full", "lower", "mask", "step", "trips")
 
     def __init__(self, lower: Values, upper: Values, step: Values, mask: Mask):
+        lower, upper, step = collapsed(lower), collapsed(upper), collapsed(step)
         self.lower, self.step, self.mask = lower, step, mask
         if isinstance(lower, int) and isinstance(upper, int) and isinstance(step, int):
             self.trips: Values = max(0, -((lower - upper) // step))

@@ -83,6 +83,8 @@ class WramBuffer:
 
         Raises UserError when a running lane leaves the buffer between first and first+count.
         """
+        if varies(first) and first.size == 1:
+            first = int(first[0, 0])
         if isinstance(first, int) and isinstance(count, int):
             if first >= 0 and first + count <= self.length:
                 return first
