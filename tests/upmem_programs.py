@@ -92,3 +92,16 @@ _TYPES = {
     "int64": "i64",
     "float32": "f32",
 }
+
+
+RNG = np.random.default_rng(7)
+
+
+def numbers(count: int, dtype: str = "int32") -> Any:
+    """Random numbers over the whole range of a type."""
+    if dtype == "bool":
+        return RNG.integers(0, 2, count).astype(np.bool_)
+    if dtype == "float32":
+        return RNG.standard_normal(count).astype(np.float32)
+    info = np.iinfo(dtype)
+    return RNG.integers(info.min, info.max, count, dtype=dtype, endpoint=True)
