@@ -204,18 +204,18 @@ class FunctionLowering:
             copy = op.clone(self.values)
         else:
             copy = op.clone_without_regions(self.values)
-            for region in op.regions:
-                copy.add_region(self._copy_region(region, emit))
+            for region, target in zip(op.regions, copy.regions, strict=True):
+                self._copy_blocks(region, target, emit)
         emit.insert(copy)
         for old, new in zip(op.results, copy.results, strict=True):
             self.values[old] = new
 
-    def _copy_region(self, region: Region, emit: Emitter) -> Region:
-        copied = Region()
+    def _copy_blocks(self, region: Region, target: Region, emit: Emitter) -> None:
         for block in region.blocks:
-            target = Block(arg_types=[arg.type for arg in block.args])
-            self.values.update(zip(block.args, target.args, strict=True))
-            with emit.inside(target):
+            copy = Block(arg_types=[arg.type for arg in block.args])
+            for before, after in zip(block.args, copy.args, strict=True):
+                after.name_hint = before.name_hint
+                self.values[before] = after
+            with emit.inside(copy):
                 self._lower_block(block, emit)
-            copied.add_block(target)
-        return copied
+            target.add_block(copy)

@@ -10,7 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.dialects import arith, scf, tensor
-from xdsl.dialects.builtin import DYNAMIC_INDEX, DenseIntOrFPElementsAttr, MemRefType, TensorType
+from xdsl.dialects.builtin import (
+    DYNAMIC_INDEX,
+    DenseIntOrFPElementsAttr,
+    IntegerAttr,
+    MemRefType,
+    TensorType,
+)
 from xdsl.ir import Attribute, Block, Operation, Region, SSAValue
 from xdsl.utils.hints import isa
 
@@ -136,7 +142,7 @@ class BodyInliner:
             case arith.ConstantOp():
                 return [self._constant(op)]
             case tensor.ExtractOp():
-                view, index = values[op.tensor], self.scalar(values[op.indices[0]])
+                view, index = values[op.tensor], _known(self.scalar(values[op.indices[0]]))
                 assert isinstance(view, View)
                 return [self.emit.load(view.buffer, self.emit.add(view.base, index))]
             case tensor.InsertOp():
@@ -204,7 +210,7 @@ class BodyInliner:
         assert isinstance(view, View)
         if not (view.mutable and last_use(op, op.dest)):
             view = self._copy_of(view)
-        index = self.scalar(values[op.indices[0]])
+        index = _known(self.scalar(values[op.indices[0]]))
         self.emit.store(
             self.scalar(values[op.scalar]), view.buffer, self.emit.add(view.base, index)
         )
@@ -411,6 +417,13 @@ def _check_lengths(op: Operation, values: Sequence[Value], targets: Sequence[Val
             "make them of one length",
             location_of(op),
         )
+
+
+def _known(index: SSAValue) -> Index:
+    """The number that an index is, if it is a constant."""
+    if isinstance(index.owner, arith.ConstantOp) and isa(index.owner.value, IntegerAttr):
+        return index.owner.value.value.data
+    return index
 
 
 def _scalars(values: Sequence[Value]) -> list[SSAValue]:
