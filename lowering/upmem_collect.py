@@ -30,12 +30,12 @@ from cim_opt.dialects.pattern import (
     ReduceOp,
     ScanOp,
     YieldOp,
-    vector_length,
     vector_type,
 )
 from cim_opt.errors import UserError
 from cim_opt.locations import location_of
 from cim_opt.lowering.emit import Emitter, Index
+from cim_opt.lowering.host_vectors import clone_block, empty, insert_at
 from cim_opt.lowering.upmem_kernel import dma_granule
 from cim_opt.lowering.upmem_launch import LaunchPlan, Slot, partial_stride
 from cim_opt.lowering.upmem_stages import (
@@ -67,36 +67,6 @@ class Tail:
 
     vectors: dict[SSAValue, SSAValue]
     results: dict[PatternOp, list[SSAValue]]
-
-
-def empty(emit: Emitter, element: Attribute, length: Index) -> SSAValue:
-    """A host vector to be filled."""
-    if isinstance(length, int):
-        return emit.insert(tensor.EmptyOp([], TensorType(element, [length]))).results[0]
-    attr = TensorType(element, [DYNAMIC_INDEX])
-    return emit.insert(tensor.EmptyOp([length], attr)).results[0]
-
-
-def insert_at(emit: Emitter, part: SSAValue, whole: SSAValue, position: Index) -> SSAValue:
-    """`whole` with `part` from `position` on."""
-    size = length_of(emit, part)
-    op = tensor.InsertSliceOp.get(
-        part,
-        whole,
-        static_sizes=[size if isinstance(size, int) else DYNAMIC_INDEX],
-        static_offsets=[position if isinstance(position, int) else DYNAMIC_INDEX],
-        sizes=[] if isinstance(size, int) else [size],
-        offsets=[] if isinstance(position, int) else [position],
-    )
-    return emit.insert(op).results[0]
-
-
-def length_of(emit: Emitter, value: SSAValue) -> Index:
-    """Length of a host vector."""
-    length = vector_length(value)
-    if length != DYNAMIC_INDEX:
-        return length
-    return emit.insert(tensor.DimOp(value, emit.value(0))).results[0]
 
 
 class Collector:
@@ -499,17 +469,6 @@ def combine_region(op: FoldOp) -> Region:
     results = clone_block(inner, block, target.args)
     inner.insert(upmem.YieldOp(*results))
     return Region(target)
-
-
-def clone_block(emit: Emitter, block: Block, args: Sequence[SSAValue]) -> list[SSAValue]:
-    """Copies the operations of a function's block; returns what it yields."""
-    values = dict[SSAValue, SSAValue](zip(block.args, args, strict=True))
-    for op in block.ops:
-        if isinstance(op, YieldOp):
-            return [values[value] for value in op.arguments]
-        copy = emit.insert(op.clone(values))
-        values.update(zip(op.results, copy.results, strict=True))
-    raise AssertionError("an element function ends in pattern.yield")
 
 
 def _splat(number: int | float, attr: TensorType) -> DenseIntOrFPElementsAttr:

@@ -31,6 +31,7 @@ from cim_opt.dialects.pattern import (
 from cim_opt.dialects.upmem import KernelOp
 from cim_opt.hardware.upmem import UpmemMachine
 from cim_opt.lowering.emit import Emitter, Index
+from cim_opt.lowering.host_vectors import length_of
 from cim_opt.lowering.upmem_collect import (
     Collector,
     ElementwiseCollector,
@@ -39,7 +40,6 @@ from cim_opt.lowering.upmem_collect import (
     Round,
     ScanCollector,
     Tail,
-    length_of,
 )
 from cim_opt.lowering.upmem_kernel import KernelBuilder, TableSource, dma_granule
 from cim_opt.lowering.upmem_launch import ArrayKey, LaunchPlan, plan_launch, stage_arrays
