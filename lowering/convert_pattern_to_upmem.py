@@ -41,7 +41,7 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, Operation, Region, SSAValue
+from xdsl.ir import Block
 from xdsl.passes import ModulePass
 
 from cim_opt.dialects.pattern import PatternOp
@@ -51,6 +51,7 @@ from cim_opt.errors import UserError
 from cim_opt.hardware.upmem import UpmemMachine, load_machine
 from cim_opt.locations import location_of
 from cim_opt.lowering.emit import Emitter
+from cim_opt.lowering.function_lowering import FunctionLowering, uses_any
 from cim_opt.lowering.upmem_host import Options, SegmentLowering
 from cim_opt.lowering.upmem_launch import plan_launch
 from cim_opt.lowering.upmem_segment import Segment
@@ -77,7 +78,7 @@ class ConvertPatternToUpmemPass(ModulePass):
         kernels: list[KernelOp] = []
         taken = _symbols(op)
         for function in [inner for inner in op.walk() if isinstance(inner, FuncOp)]:
-            kernels += FunctionLowering(function, machine, options, taken).lower()
+            kernels += UpmemFunctionLowering(function, machine, options, taken).lower()
         if op.body.block.first_op is None:
             op.body.block.add_ops(kernels)
         else:
@@ -113,37 +114,25 @@ def _symbols(module: ModuleOp) -> set[str]:
     return {name.data for name in names if isinstance(name, StringAttr)}
 
 
-class FunctionLowering:
+class UpmemFunctionLowering(FunctionLowering):
     """Rebuilds a function's body: host operations are moved over, segments are lowered.
 
     `taken` are the names of the module, to which it adds those of its kernels.
     """
 
     def __init__(self, function: FuncOp, machine: UpmemMachine, options: Options, taken: set[str]):
-        self.function = function
+        super().__init__(function)
         self._taken = taken
         self.machine = machine
         self.options = options
         self.kernels: list[KernelOp] = []
-        self.values: dict[SSAValue, SSAValue] = {}
 
     def lower(self) -> list[KernelOp]:
         """Lowers the function in place; returns the kernels it launches."""
-        if not self.function.body.blocks:
-            return []
-        old = self.function.body.block
-        if not any(isinstance(op, PatternOp) for op in old.walk()):
-            return []
-        new = Block(arg_types=[arg.type for arg in old.args])
-        for before, after in zip(old.args, new.args, strict=True):
-            after.name_hint = before.name_hint
-            self.values[before] = after
-        self._lower_block(old, Emitter(new))
-        self.function.detach_region(self.function.body)
-        self.function.add_region(Region(new))
+        self.rebuild()
         return self.kernels
 
-    def _lower_block(self, block: Block, emit: Emitter) -> None:
+    def lower_block(self, block: Block, emit: Emitter) -> None:
         segment = Segment()
         for op in block.ops:
             if isinstance(op, PatternOp):
@@ -152,15 +141,11 @@ class FunctionLowering:
                     segment = Segment()
                     segment.try_add(op)
                 continue
-            if segment.ops and self._uses(op, segment):
+            if uses_any(op, {result for member in segment.ops for result in member.results}):
                 self._lower_segments(segment, emit)
                 segment = Segment()
-            self._copy(op, emit)
+            self.copy(op, emit)
         self._lower_segments(segment, emit)
-
-    def _uses(self, op: Operation, segment: Segment) -> bool:
-        results = {result for member in segment.ops for result in member.results}
-        return any(operand in results for inner in op.walk() for operand in inner.operands)
 
     def _lower_segments(self, segment: Segment, emit: Emitter) -> None:
         """Lowers a segment; one that does not fit the machine in one piece, in several."""
@@ -197,25 +182,3 @@ class FunctionLowering:
         except UserError:
             return False
         return True
-
-    def _copy(self, op: Operation, emit: Emitter) -> None:
-        """Copies a host operation, lowering what is inside of it."""
-        if not any(isinstance(inner, PatternOp) for inner in op.walk()):
-            copy = op.clone(self.values)
-        else:
-            copy = op.clone_without_regions(self.values)
-            for region, target in zip(op.regions, copy.regions, strict=True):
-                self._copy_blocks(region, target, emit)
-        emit.insert(copy)
-        for old, new in zip(op.results, copy.results, strict=True):
-            self.values[old] = new
-
-    def _copy_blocks(self, region: Region, target: Region, emit: Emitter) -> None:
-        for block in region.blocks:
-            copy = Block(arg_types=[arg.type for arg in block.args])
-            for before, after in zip(block.args, copy.args, strict=True):
-                after.name_hint = before.name_hint
-                self.values[before] = after
-            with emit.inside(copy):
-                self._lower_block(block, emit)
-            target.add_block(copy)
