@@ -1,6 +1,7 @@
 """What a run on a machine took: cycles by cause, bytes by link, seconds end to end.
 
-The same tree of dataclasses for every machine, as text for people and as a dictionary for JSON.
+Dataclasses, as text for people and as a dictionary for JSON. `MachineReport` says what all machines
+have in common; `Report` is UPMEM's.
 Seconds and cycles are those of the machine's model, not of the computer that simulates it.
 """
 
@@ -8,7 +9,40 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Any, Protocol
+
+
+class MachineReport(Protocol):
+    """What the reports of all machines have."""
+
+    @property
+    def target(self) -> str:
+        """The machine's kind."""
+        ...
+
+    @property
+    def machine(self) -> str:
+        """The machine's name."""
+        ...
+
+    @property
+    def seconds(self) -> float:
+        """End to end."""
+        ...
+
+    @property
+    def cycles(self) -> float | None:
+        """Cycles of the machine's processors; None for a machine that has none."""
+        ...
+
+    def to_json_dict(self) -> dict[str, Any]:
+        """Numbers, texts, lists and dictionaries; at least `target`, `machine`, `seconds` and
+        `cycles`."""
+        ...
+
+    def to_text(self) -> str:
+        """Several aligned lines, without a line break at the end."""
+        ...
 
 
 @dataclass(frozen=True)
@@ -46,7 +80,7 @@ class TransferReport:
 
 @dataclass(frozen=True)
 class Report:
-    """One run of a program. `seconds` is end to end.
+    """One run of a program on UPMEM. `seconds` is end to end.
 
     It is the sum of the other seconds less `hidden_seconds`: what the host did beside kernels and
     transfers. `transfer_model` names how host transfers were timed.
@@ -80,7 +114,7 @@ class Report:
     def to_text(self) -> str:
         """Several aligned lines, without a line break at the end."""
         lines = [f"{self.target} on {self.machine}, transfer model {self.transfer_model}"]
-        lines += _table(self._time_rows())
+        lines += table(self._time_rows())
         for kernel in self.kernels:
             lines += ["", *_kernel_text(kernel)]
         return "\n".join(lines)
@@ -88,10 +122,10 @@ class Report:
     def _time_rows(self) -> list[tuple[str, str, str]]:
         to, back = self.host_to_dpu, self.dpu_to_host
         rows = [
-            ("host to DPU", format_seconds(to.seconds), _transfers(to)),
+            ("host to DPU", format_seconds(to.seconds), transfers_text(to)),
             ("launches", format_seconds(self.launch_seconds), f"{self.launches}"),
             ("kernels", format_seconds(self.kernel_seconds), f"{self.cycles:,.0f} cycles"),
-            ("DPU to host", format_seconds(back.seconds), _transfers(back)),
+            ("DPU to host", format_seconds(back.seconds), transfers_text(back)),
             ("host work", format_seconds(self.host_seconds), self._hidden_text()),
             ("end to end", format_seconds(self.seconds), ""),
         ]
@@ -123,13 +157,15 @@ def format_bytes(count: int) -> str:
     return f"{amount:.1f} {unit}"
 
 
-def _transfers(transfer: TransferReport) -> str:
+def transfers_text(transfer: TransferReport) -> str:
+    """How many bytes in how many transfers."""
     if not transfer.count:
         return "nothing"
     return f"{format_bytes(transfer.bytes)} in {transfer.count}"
 
 
-def _table(rows: Sequence[tuple[str, str, str]]) -> list[str]:
+def table(rows: Sequence[tuple[str, str, str]]) -> list[str]:
+    """Lines of a name, a number aligned to the right, and a remark."""
     widths = [max(len(row[column]) for row in rows) for column in range(2)]
     return [f"  {a:<{widths[0]}}  {b:>{widths[1]}}  {c}".rstrip() for a, b, c in rows]
 
@@ -151,4 +187,4 @@ def _kernel_text(kernel: KernelReport) -> list[str]:
         ("tasklet balance", f"{kernel.tasklet_balance:.3f}", "mean / largest"),
         ("DPU balance", f"{kernel.dpu_balance:.3f}", "mean / largest"),
     ]
-    return [head, *_table(rows)]
+    return [head, *table(rows)]

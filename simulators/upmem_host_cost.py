@@ -1,8 +1,6 @@
-"""Work of the host in a program with DPUs: bytes through its memory, and operations on elements.
+"""Work of the host in a program with DPUs: merging, beside what every host does.
 
-Charged: pattern operations on what is not given to DPUs, merging, and copies of data. Free: what
-only changes how data is looked at (slices, casts), allocation, and everything whose time is
-counted elsewhere (transfers, kernels, loops, calls).
+Transfers, launches and kernels are counted elsewhere.
 """
 
 from __future__ import annotations
@@ -11,22 +9,13 @@ from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
-from xdsl.dialects import tensor
-from xdsl.ir import Block, Operation
-from xdsl.traits import IsTerminator
+from xdsl.ir import Operation
 
 from cim_opt.dialects import upmem
-from cim_opt.dialects.pattern import PatternOp
-from cim_opt.simulators.elementwise import is_elementwise
+from cim_opt.simulators import host_cost
+from cim_opt.simulators.host_cost import Work, bytes_of, operations_of
 
 _FREE = {
-    "arith.constant",
-    "tensor.empty",
-    "tensor.cast",
-    "tensor.extract_slice",
-    "scf.if",
-    "scf.for",
-    "func.call",
     "upmem.alloc",
     "upmem.free",
     "upmem.push",
@@ -37,56 +26,14 @@ _FREE = {
     "upmem.host_thread",
 }
 
-Work = tuple[float, float]
-"""Bytes moved, and operations."""
-
 
 def host_work(op: Operation, args: Sequence[Any], results: Sequence[Any]) -> Work:
     """Bytes that an operation moves through memory, and operations that it computes."""
     if op.name in _FREE:
         return 0, 0
-    if isinstance(op, PatternOp):
-        return _bytes(args) + _bytes(results), _runs(op, args) * operations_of(op.body.block)
-    if isinstance(op, tensor.InsertSliceOp):
-        # The source is read and written; the rest only if the destination could not be kept.
-        copied = 0 if results[0] is args[1] else 2 * args[1].nbytes
-        return 2 * args[0].nbytes + copied, 0
     if isinstance(op, upmem.CompactOp):
-        return _bytes(results) * 2 + args[2].nbytes, len(args[2])
+        return bytes_of(results) * 2 + args[2].nbytes, len(args[2])
     if isinstance(op, upmem.MergeScanOp | upmem.MergeReduceOp):
         elements = max(np.size(arg) for arg in args)
-        return _bytes(args) + _bytes(results), elements * operations_of(op.combine.block)
-    if is_elementwise(op) or op.name in ("tensor.dim", "tensor.extract"):
-        # On scalars, or on whole tensors element by element.
-        vectors = [value for value in (*args, *results) if np.ndim(value)]
-        if op.name.startswith("tensor.") or not vectors:
-            return 0, 1
-        return _bytes(vectors), max(value.size for value in vectors)
-    # What is left makes a tensor.
-    return _bytes(args) + _bytes(results), 1
-
-
-def _bytes(values: Sequence[Any]) -> int:
-    return sum(int(value.nbytes) for value in values if np.ndim(value))
-
-
-def _runs(op: PatternOp, args: Sequence[Any]) -> int:
-    """How often the element function runs."""
-    length = len(args[0])
-    return max(0, length - op.window_size + 1) // op.group_size
-
-
-def operations_of(block: Block) -> int:
-    """Operations of one execution of an element function, nested patterns by their lengths."""
-    total = 0
-    for op in block.ops:
-        if op.has_trait(IsTerminator) or op.name == "arith.constant":
-            continue
-        if isinstance(op, PatternOp):
-            owners = op.owners()
-            total += max(1, owners) * operations_of(op.body.block)
-            continue
-        total += 1
-        for region in op.regions:
-            total += sum(operations_of(inner) for inner in region.blocks)
-    return total
+        return bytes_of(args) + bytes_of(results), elements * operations_of(op.combine.block)
+    return host_cost.host_work(op, args, results)
