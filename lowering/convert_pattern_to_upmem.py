@@ -41,8 +41,9 @@ from dataclasses import dataclass
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block
+from xdsl.ir import Block, SSAValue
 from xdsl.passes import ModulePass
+from xdsl.traits import IsTerminator
 
 from cim_opt.dialects.pattern import PatternOp
 from cim_opt.dialects.upmem import MACHINE_ATTRIBUTE, KernelOp
@@ -141,7 +142,8 @@ class UpmemFunctionLowering(FunctionLowering):
                     segment = Segment()
                     segment.try_add(op)
                 continue
-            if uses_any(op, {result for member in segment.ops for result in member.results}):
+            results = set[SSAValue](result for member in segment.ops for result in member.results)
+            if uses_any(op, results) or op.has_trait(IsTerminator):
                 self._lower_segments(segment, emit)
                 segment = Segment()
             self.copy(op, emit)
