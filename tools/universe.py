@@ -13,10 +13,12 @@ from xdsl.universe import Universe
 DIALECTS = {
     "pattern": "cim_opt.dialects.pattern:Pattern",
     "upmem": "cim_opt.dialects.upmem:Upmem",
+    "simdram": "cim_opt.dialects.simdram:Simdram",
 }
 
 PASSES = {
     "pattern-fuse": "cim_opt.passes.pattern_fuse:PatternFusePass",
+    "pattern-narrow": "cim_opt.passes.pattern_narrow:PatternNarrowPass",
     "convert-pattern-to-upmem": (
         "cim_opt.lowering.convert_pattern_to_upmem:ConvertPatternToUpmemPass"
     ),
@@ -25,6 +27,7 @@ PASSES = {
 
 PASS_SUMMARIES = {
     "pattern-fuse": "join chains of patterns into one kernel",
+    "pattern-narrow": "compute in fewer bits where the result is provably the same",
     "convert-pattern-to-upmem": "place, distribute and lower pattern operations to upmem",
     "pattern-to-upmem": "named pipeline: pattern-fuse, canonicalize, "
     "convert-pattern-to-upmem; with fuse=false the conversion alone",
