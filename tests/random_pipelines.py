@@ -6,6 +6,7 @@ which results are returned. Lengths are chosen so that groups divide them.
 """
 
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from hypothesis import strategies as st
@@ -15,7 +16,7 @@ BINARY = ("addi", "subi", "muli", "andi", "ori", "xori", "minsi", "maxsi", "minu
 DIVISIONS = ("divsi", "divui", "remsi", "remui", "shli", "shrsi", "shrui")
 PREDICATES = ("eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge")
 LENGTHS = (0, 1, 2, 3, 5, 7, 8, 9, 13, 16, 31, 63, 64, 65, 97, 127, 128, 240, 257, 509, 720, 1009)
-DTYPES = {
+DTYPES: dict[str, Any] = {
     "i1": np.bool_,
     "i8": np.int8,
     "i16": np.int16,
@@ -76,7 +77,7 @@ class _Writer:
     """Lines of one region, and fresh names."""
 
     draw: st.DrawFn
-    lines: list[str] = field(default_factory=list)
+    lines: list[str] = field(default_factory=list[str])
     counter: list[int] = field(default_factory=lambda: [0])
 
     def fresh(self) -> str:

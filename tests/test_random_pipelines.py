@@ -57,4 +57,4 @@ def test_random_pipeline(
         pipeline_options=options,
     )
     assert result.check is not None
-    assert result.check.ok, f"{result.check.text()}\n{program.text}"
+    assert result.check.ok, f"{result.check.to_text()}\n{program.text}"
