@@ -1,4 +1,4 @@
-"""Start-up stays fast: what every xdsl-opt start imports, and the time that `cim-opt --help` computes."""
+"""Start-up stays fast: what every xdsl-opt start imports, and how long `--help` computes."""
 
 import subprocess
 import sys
