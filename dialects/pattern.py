@@ -25,6 +25,7 @@ from xdsl.dialects.builtin import (
     IndexType,
     IntegerAttr,
     IntegerType,
+    Signedness,
     TensorType,
     UnitAttr,
     i1,
@@ -62,17 +63,17 @@ from xdsl.traits import (
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
-ELEMENT_TYPES = frozenset[Attribute](
-    [*(IntegerType(width) for width in (1, 8, 16, 32, 64)), Float32Type()]
-)
-ELEMENT_TYPES_TEXT = "i1, i8, i16, i32, i64 and f32"
+MOST_BITS = 64
+ELEMENT_TYPES_TEXT = "i1 to i64 and f32"
 
 Binding = tuple[BlockArgument, SSAValue]
 
 
 def is_element_type(attr: Attribute) -> bool:
-    """True for the element types of the dialect: i1, i8, i16, i32, i64 (signless) and f32."""
-    return attr in ELEMENT_TYPES
+    """True for the element types of the dialect: signless integers of 1 to 64 bits, and f32."""
+    if not isa(attr, IntegerType):
+        return isinstance(attr, Float32Type)
+    return attr.signedness.data is Signedness.SIGNLESS and 1 <= attr.width.data <= MOST_BITS
 
 
 def vector_type(value: SSAValue) -> TensorType:

@@ -8,8 +8,9 @@ arrays or NumPy scalars, which generated code binds and calls often:
         c = add(a, b)
 
 Operands and results have the dtypes of `dtype_of`: i1 bool, i8..i64 signed integers, index int64,
-f32 float32. Operands broadcast against each other. Results are fresh arrays or scalars, except
-that a cast between equal dtypes, and a select by one scalar, give an operand back.
+f32 float32; for other widths see odd_widths.py. Operands broadcast against each other. Results are
+fresh arrays or scalars, except that a cast between equal dtypes, and a select by one scalar, give
+an operand back.
 The rules for corner cases are in integer_functions.py and float_functions.py.
 """
 
@@ -37,6 +38,7 @@ from cim_opt.errors import UserError
 from cim_opt.locations import location_of
 from cim_opt.simulators import float_functions, integer_functions
 from cim_opt.simulators.integer_functions import Function, Values
+from cim_opt.simulators.odd_widths import held_in, in_odd_width, is_odd, odd_width, wrap
 
 Builder = Callable[[Operation], Function]
 
@@ -69,6 +71,9 @@ def dtype_of(type: Attribute) -> np.dtype[Any]:
     element = element_type_of(type)
     if isa(element, IntegerType) and element.width.data in _INTEGERS:
         return _INTEGERS[element.width.data]
+    held = held_in(element.width.data) if isa(element, IntegerType) else None
+    if held is not None:
+        return held
     if isinstance(element, IndexType):
         return _INTEGERS[64]
     if isinstance(element, Float32Type):
@@ -77,7 +82,7 @@ def dtype_of(type: Attribute) -> np.dtype[Any]:
         return np.dtype(np.float64)
     raise UserError(
         f"cannot compute with values of type {element}",
-        "types are i1, i8, i16, i32, i64, index, f32 and f64",
+        "types are i1 to i64, index, f32 and f64",
         "cast to one of these",
     )
 
@@ -87,11 +92,17 @@ def constant_value(op: Operation) -> Values:
     assert isinstance(op, arith.ConstantOp)
     attr = op.value
     dtype = dtype_of(op.result.type)
+    width = odd_width(op.result.type)
     if isinstance(attr, IntegerAttr):
-        return _integer(attr.value.data, dtype)
+        value = _integer(attr.value.data, dtype)
+        return value if width is None else wrap(value, width)
     if isinstance(attr, FloatAttr):
         return dtype.type(attr.value.data)
     if isa(attr, DenseIntOrFPElementsAttr):
+        if width is not None:
+            plain = [value for value in attr.get_values() if isinstance(value, int)]
+            numbers = [_integer(value, dtype) for value in plain]
+            return wrap(np.array(numbers, dtype).reshape(attr.get_shape()), width)
         # One element of i1 takes a byte there, 0 or not.
         stored = np.dtype(np.int8) if dtype == np.bool_ else dtype
         values = np.frombuffer(attr.data.data, stored).reshape(attr.get_shape())
@@ -250,4 +261,5 @@ def function_of(op: Operation) -> Function:
             "element functions hold arith, math, tensor, scf and pattern operations",
             location=location_of(op),
         )
-    return builder(op)
+    function = builder(op)
+    return in_odd_width(op, function) if is_odd(op) else function

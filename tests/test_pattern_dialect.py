@@ -8,7 +8,17 @@ from pathlib import Path
 import pytest
 from mlir_examples import as_function, mlir_blocks, parsed
 from refusals import refusals_in
-from xdsl.dialects.builtin import TensorType, f32, f64, i1, i8, i32, i64
+from xdsl.dialects.builtin import (
+    IntegerType,
+    Signedness,
+    TensorType,
+    f32,
+    f64,
+    i1,
+    i8,
+    i32,
+    i64,
+)
 from xdsl.ir import Operation
 from xdsl.printer import Printer
 
@@ -60,8 +70,10 @@ def test_examples_of_the_page_verify() -> None:
 
 
 def test_element_types() -> None:
-    assert all(map(is_element_type, (i1, i8, i32, i64, f32)))
-    assert not any(map(is_element_type, (f64, TensorType(i32, [2]))))
+    odd = IntegerType(22)
+    assert all(map(is_element_type, (i1, i8, odd, i32, i64, f32)))
+    wide, signed = IntegerType(65), IntegerType(32, Signedness.SIGNED)
+    assert not any(map(is_element_type, (f64, wide, signed, TensorType(i32, [2]))))
 
 
 # -- refusals --------------------------------------------------------------------------------------

@@ -65,7 +65,7 @@ func.func @f(%a: tensor<8xi32>, %t: tensor<2xi32>) {
 
 // -----
 
-// CHECK: 'pattern.filter': yields i1, i8, i16, i32, i64 and f32, got index
+// CHECK: 'pattern.filter': yields i1 to i64 and f32, got index
 func.func @f(%a: tensor<8xi32>, %t: tensor<2xi32>) {
   %y, %n = pattern.filter(%x in %a : tensor<8xi32>) -> (tensor<?xindex>, index) {
     %c = arith.constant true

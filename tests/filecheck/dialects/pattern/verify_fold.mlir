@@ -92,7 +92,7 @@ func.func @f(%a: tensor<8xi32>, %k: i32, %t: tensor<4xi32>, %m: tensor<2x2xi32>,
 
 // -----
 
-// CHECK: 'pattern.reduce': accumulators hold i1, i8, i16, i32, i64 and f32, got index
+// CHECK: 'pattern.reduce': accumulators hold i1 to i64 and f32, got index
 func.func @f(%a: tensor<8xi32>, %k: i32, %t: tensor<4xi32>, %m: tensor<2x2xi32>, %d: tensor<?xi32>, %i: index) {
   %r = pattern.reduce(%x in %a : tensor<8xi32>) init(%acc = %i : index) {
     pattern.yield %acc : index

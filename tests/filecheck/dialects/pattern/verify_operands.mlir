@@ -21,7 +21,7 @@ func.func @f(%a: tensor<8xi32>, %b: tensor<9xi32>, %m: tensor<2x2xi32>, %i: tens
 
 // -----
 
-// CHECK: 'pattern.map': elements are i1, i8, i16, i32, i64 and f32, got tensor<8xindex>
+// CHECK: 'pattern.map': elements are i1 to i64 and f32, got tensor<8xindex>
 func.func @f(%a: tensor<8xi32>, %b: tensor<9xi32>, %m: tensor<2x2xi32>, %i: tensor<8xindex>, %k: i32) {
   %r = pattern.map(%x in %i : tensor<8xindex>) -> tensor<8xindex> {
     pattern.yield %x : index
