@@ -24,6 +24,7 @@ from cim_opt.dialects.pattern import FoldOp, PatternOp
 from cim_opt.errors import UserError
 from cim_opt.locations import location_of
 from cim_opt.simulators import host_tensors, patterns
+from cim_opt.simulators.declared_ranges import check_declared
 from cim_opt.simulators.elementwise import (
     constant_value,
     dtype_of,
@@ -262,11 +263,18 @@ def checked_arguments(function: func.FuncOp, args: Sequence[Any]) -> list[Values
             f"it takes {len(formal)}",
             location=location_of(function),
         )
-    return [_checked(arg, value) for arg, value in zip(formal, args, strict=True)]
+    checked = [_checked(arg, value) for arg, value in zip(formal, args, strict=True)]
+    for arg, value in zip(formal, checked, strict=True):
+        check_declared(_name_of(arg), arg, value)
+    return checked
+
+
+def _name_of(arg: BlockArgument) -> str:
+    return f"%{arg.name_hint}" if arg.name_hint else f"number {arg.index}"
 
 
 def _checked(arg: BlockArgument, value: Any) -> Values:
-    name = f"%{arg.name_hint}" if arg.name_hint else f"number {arg.index}"
+    name = _name_of(arg)
     dtype = dtype_of(arg.type)
     if not isa(arg.type, TensorType):
         return _checked_scalar(name, arg.type, value)

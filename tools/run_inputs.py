@@ -17,6 +17,7 @@ from xdsl.utils.hints import isa
 
 from cim_opt.errors import UserError
 from cim_opt.locations import location_of
+from cim_opt.simulators.declared_ranges import draw, range_of
 from cim_opt.simulators.elementwise import dtype_of
 
 Values = np.ndarray[Any, np.dtype[Any]]
@@ -87,9 +88,10 @@ def make_inputs(
 ) -> dict[str, Values]:
     """One array an argument, 0-D for a scalar, by name and in order.
 
-    An argument without a file is random: integers over the whole range of their type, f32
-    normally distributed around 0 with deviation 1. Each argument has its own stream of numbers,
-    so that giving one does not change the others.
+    An argument without a file is random: integers over the whole range of their type, or that
+    which the entry declares for them (`pattern.range`); f32 normally distributed around 0 with
+    deviation 1. Each argument has its own stream of numbers, so that giving one does not change
+    the others.
 
     Raises UserError for a length that is missing, in contradiction or for a static argument, an
     unknown name, a file that cannot be read or does not fit, or inputs larger than the memory.
@@ -108,7 +110,7 @@ def make_inputs(
     return {
         name: given[name]
         if name in given
-        else _random(arg.type, shapes[name], np.random.default_rng([seed, arg.index]))
+        else _random(arg, shapes[name], np.random.default_rng([seed, arg.index]))
         for name, arg in args.items()
     }
 
@@ -192,8 +194,11 @@ def _check_memory(args: Mapping[str, BlockArgument], shapes: Mapping[str, tuple[
         )
 
 
-def _random(attr: Attribute, shape: tuple[int, ...], rng: np.random.Generator) -> Values:
-    dtype = _element_dtype("", attr)
+def _random(arg: BlockArgument, shape: tuple[int, ...], rng: np.random.Generator) -> Values:
+    dtype = _element_dtype("", arg.type)
+    declared = range_of(arg)
+    if declared is not None:
+        return draw(declared, shape, dtype, rng)
     if dtype.kind == "f":
         return np.asarray(rng.standard_normal(shape, dtype=dtype.type))
     if dtype.kind == "b":
