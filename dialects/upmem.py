@@ -149,9 +149,12 @@ def _element_type(attr: Attribute) -> Attribute:
     return attr.element_type if isa(attr, TensorType) else attr
 
 
-def _check_combine(region: Region, types: Sequence[Attribute]) -> None:
-    if [arg.type for arg in region.block.args] != [*types, *types]:
-        raise VerifyException("combine region takes the types of init twice")
+def _check_combine(
+    region: Region, types: Sequence[Attribute], shared: Sequence[SSAValue] = ()
+) -> None:
+    wanted = [*types, *types, *(value.type for value in shared)]
+    if [arg.type for arg in region.block.args] != wanted:
+        raise VerifyException("combine region takes the types of init twice, then the shared ones")
     last = region.block.last_op
     if not isinstance(last, YieldOp) or [value.type for value in last.arguments] != [*types]:
         raise VerifyException("combine region yields the types of init")
@@ -408,7 +411,8 @@ class MergeScanOp(IRDLOperation):
     is the concatenation of all DPUs' elements. Element i of the result is combine(o, locals[i]),
     where o is the initial value combined with the totals of all segments before. `carries` are the
     initial value combined with all totals. With `exclusive`, result i is the inclusive result of
-    i-1, and of i = 0 the initial value. The region takes (lhs..., rhs...), one of each a scan.
+    i-1, and of i = 0 the initial value. The region takes (lhs..., rhs...), one of each a scan, and
+    then the shared operands.
 
     ```mlir
     %y, %c = upmem.merge_scan locals(%l : tensor<?xi32>) totals(%t : tensor<?xi32>)
@@ -424,6 +428,7 @@ class MergeScanOp(IRDLOperation):
     locals_ = var_operand_def(TensorType)
     totals = var_operand_def(TensorType)
     inits = var_operand_def()
+    shared = var_operand_def()
     per_dpu = operand_def(IndexType)
     chunk = operand_def(IndexType)
     tasklets = prop_def(IntegerAttr.constr(i64))
@@ -438,6 +443,7 @@ class MergeScanOp(IRDLOperation):
     assembly_format = (
         "(`exclusive` $exclusive^)? `locals` `(` $locals_ `:` type($locals_) `)` "
         "`totals` `(` $totals `:` type($totals) `)` `init` `(` $inits `:` type($inits) `)` "
+        "(`shared` `(` $shared^ `:` type($shared) `)`)? "
         "`tasklets` $tasklets `per_dpu` $per_dpu `chunk` $chunk "
         "`->` `(` type($merged) `)` `carry` `(` type($carries) `)` attr-dict-with-keyword $combine"
     )
@@ -448,6 +454,7 @@ class MergeScanOp(IRDLOperation):
         locals_: Sequence[SSAValue],
         totals: Sequence[SSAValue],
         inits: Sequence[SSAValue],
+        shared: Sequence[SSAValue],
         tasklets: int,
         per_dpu: SSAValue,
         chunk: SSAValue,
@@ -455,7 +462,7 @@ class MergeScanOp(IRDLOperation):
         exclusive: bool,
     ):
         super().__init__(
-            operands=[list(locals_), list(totals), list(inits), per_dpu, chunk],
+            operands=[list(locals_), list(totals), list(inits), list(shared), per_dpu, chunk],
             result_types=[[v.type for v in locals_], [v.type for v in inits]],
             properties={
                 "tasklets": IntegerAttr(tasklets, i64),
@@ -472,7 +479,7 @@ class MergeScanOp(IRDLOperation):
         for vectors in (self.locals_, self.totals, self.merged):
             if [_check_vector(value, "scanned data").element_type for value in vectors] != types:
                 raise VerifyException("locals, totals and results have elements of init's types")
-        _check_combine(self.combine, types)
+        _check_combine(self.combine, types, self.shared)
 
 
 @irdl_op_definition

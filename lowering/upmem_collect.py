@@ -32,8 +32,6 @@ from cim_opt.dialects.pattern import (
     YieldOp,
     vector_type,
 )
-from cim_opt.errors import UserError
-from cim_opt.locations import location_of
 from cim_opt.lowering.emit import Emitter, Index
 from cim_opt.lowering.host_vectors import clone_block, empty, insert_at
 from cim_opt.lowering.upmem_kernel import dma_granule
@@ -314,6 +312,7 @@ class ScanCollector(Collector):
                 locals_,
                 totals,
                 carry,
+                self.mapped(op.shared) if op.combine is None else [],
                 round_.plan.tasklets,
                 emit.value(round_.owners[op]),
                 emit.value(round_.chunks[op]),
@@ -454,17 +453,9 @@ class FilterCollector(Collector):
 
 
 def combine_region(op: FoldOp) -> Region:
-    """The function of two accumulators as a region of an `upmem` merge."""
+    """The function of two accumulators, and of shared operands if it takes any, for a merge."""
     block = op.combine_block()
-    count = 2 * len(op.inits)
-    if op.combine is None and op.shared:
-        raise UserError(
-            f"'{op.name}' combines with a function of {len(op.shared)} shared operands",
-            "upmem takes shared operands in a scan only beside a combine region",
-            "write the combine region, or make the shared operands constants",
-            location_of(op),
-        )
-    target = Block(arg_types=[arg.type for arg in block.args[:count]])
+    target = Block(arg_types=[arg.type for arg in block.args])
     inner = Emitter(target)
     results = clone_block(inner, block, target.args)
     inner.insert(upmem.YieldOp(*results))

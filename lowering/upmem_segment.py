@@ -19,7 +19,7 @@ from xdsl.utils.hints import isa
 
 from cim_opt.dialects.pattern import FilterBase, FoldOp, PatternOp, ReduceOp, ScanOp, vector_type
 from cim_opt.dialects.upmem import element_bytes
-from cim_opt.lowering.upmem_body import static_owners
+from cim_opt.lowering.upmem_body import static_length, static_owners
 from cim_opt.lowering.upmem_kernel import TableSource, dma_granule
 from cim_opt.lowering.upmem_stages import starts_from_init
 from cim_opt.mapping.upmem_arrangement import StageShape, Stream, granule
@@ -161,19 +161,20 @@ class Segment:
     # -- what its kernel needs -----------------------------------------------------------------
 
     def tables(self) -> list[TableSource]:
-        """Tensors that every DPU holds whole: shared operands, constants, some `init`s."""
+        """Tensors that every DPU holds whole: shared operands, constants, some `init`s.
+
+        Raises UserError for one whose length is not known.
+        """
         found: list[TableSource] = []
         for op in self.ops:
-            found += [value for value in op.shared if isa(value.type, TensorType)]
+            values = [value for value in op.shared if isa(value.type, TensorType)]
             if isinstance(op, FoldOp) and op.tensor_accumulators and starts_from_init(op):
-                found += op.inits
+                values += op.inits
+            for value in values:
+                static_length(value.type, op)
+            found += values
             for region in op.regions:
-                found += [
-                    inner.value
-                    for inner in region.walk()
-                    if isinstance(inner, arith.ConstantOp)
-                    and isinstance(inner.value, DenseIntOrFPElementsAttr)
-                ]
+                found += [constant for inner in region.walk() for constant in _tables_of(inner)]
         return list(dict.fromkeys(found))
 
     def shape(self, op: PatternOp, scratch_bytes: int) -> StageShape:
@@ -213,6 +214,14 @@ class Segment:
             Stream(element_bytes(vector_type(op.outs[index]).element_type)) for index in indices
         )
         return streams, SLOT_BYTES * len(streams) if isinstance(op, ScanOp) else 0
+
+
+def _tables_of(op: Operation) -> list[TableSource]:
+    """The tensor that a constant is."""
+    if not isinstance(op, arith.ConstantOp) or not isinstance(op.value, DenseIntOrFPElementsAttr):
+        return []
+    static_length(op.result.type, op)
+    return [op.value]
 
 
 def _kept_bytes(op: FilterBase, index: int) -> int:

@@ -339,8 +339,9 @@ class UpmemEvaluator(HostEvaluator):
         count = len(op.inits)
         locals_, totals, inits = (list(args[n * count : (n + 1) * count]) for n in range(3))
         program = self.regions.program(op.combine.block)
+        shared = args[3 * count : -2]
         merged, carries = upmem_merge.merge_scan(
-            op, program, locals_, totals, inits, int(args[-2]), int(args[-1])
+            op, program, locals_, totals, inits, shared, int(args[-2]), int(args[-1])
         )
         return [*merged, *carries]
 

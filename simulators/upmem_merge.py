@@ -88,6 +88,7 @@ def merge_scan(
     locals_: Sequence[Array],
     totals: Sequence[Array],
     inits: State,
+    shared: Sequence[Any],
     per_dpu: int,
     chunk: int,
 ) -> tuple[list[Array], State]:
@@ -104,14 +105,14 @@ def merge_scan(
         )
     used = int(np.count_nonzero(ends > starts))
     own = [values.reshape(dpus, tasklets)[:, :used].reshape(-1) for values in totals]
-    before, carries = _running(program, own, inits)
+    before, carries = _running(program, own, inits, shared)
     merged = [np.empty_like(values) for values in locals_]
     offsets = [values.reshape(dpus, used) for values in before]
     rows = [values.reshape(dpus, per_dpu) for values in locals_]
     for tasklet in range(used):
         part = slice(int(starts[tasklet]), int(ends[tasklet]))
         left = [values[:, tasklet, None] for values in offsets]
-        joined = _join(program, left, [values[:, part] for values in rows])
+        joined = _join(program, left, [values[:, part] for values in rows], shared)
         for out, values in zip(merged, joined, strict=True):
             out.reshape(dpus, per_dpu)[:, part] = values
     if op.exclusive is not None:
@@ -137,7 +138,9 @@ def _check_scan(
     return dpus
 
 
-def _running(program: Program, totals: list[Array], inits: State) -> tuple[list[Array], State]:
+def _running(
+    program: Program, totals: list[Array], inits: State, shared: Sequence[Any]
+) -> tuple[list[Array], State]:
     """The initial value combined with all totals before each one, and with all of them."""
     state = [
         np.concatenate([np.asarray(init)[None], values])
@@ -147,7 +150,7 @@ def _running(program: Program, totals: list[Array], inits: State) -> tuple[list[
     while distance < len(state[0]):
         left = [values[:-distance] for values in state]
         right = [values[distance:] for values in state]
-        joined = _join(program, left, right)
+        joined = _join(program, left, right, shared)
         state = [
             np.concatenate([values[:distance], more])
             for values, more in zip(state, joined, strict=True)
@@ -165,10 +168,12 @@ def _shifted(values: Array, init: Any) -> Array:
     return out
 
 
-def _join(program: Program, left: Sequence[Any], right: Sequence[Any]) -> list[Any]:
-    """combine(left, right), element by element."""
+def _join(
+    program: Program, left: Sequence[Any], right: Sequence[Any], shared: Sequence[Any] = ()
+) -> list[Any]:
+    """combine(left, right, shared), element by element."""
     shape = np.broadcast_shapes(*(np.shape(value) for value in (*left, *right)))
-    joined = program.run([*left, *right], Batch(shape))
+    joined = program.run([*left, *right, *shared], Batch(shape))
     return [np.broadcast_to(value, shape) for value in joined]
 
 

@@ -138,6 +138,28 @@ def test_a_filter_feeds_everything(length: int) -> None:
     assert count == len(kept)
 
 
+@pytest.mark.parametrize("exclusive", ["", "exclusive "])
+@pytest.mark.parametrize("length", [0, 1, 2, 1000, 5001])
+def test_a_scan_whose_function_takes_shared_operands(length: int, exclusive: str) -> None:
+    scan = f"""%y = pattern.scan {exclusive}(%x in %a : tensor<?xi32>) init(%acc = %zero : i32)
+        shared(%m = %n : i32, %t = %u : tensor<2xi32>) {{
+      %s = arith.addi %acc, %x : i32
+      %r = arith.remui %s, %m : i32
+      %c = arith.constant 1 : index
+      %o = tensor.extract %t[%c] : tensor<2xi32>
+      %p = arith.remui %r, %o : i32
+      pattern.yield %p : i32
+    }}"""
+    arguments = "%a: tensor<?xi32>, %n: i32, %u: tensor<2xi32>"
+    a = vector("i32", length) & 511
+    modulus = np.array([3, 997], np.int32)
+    (got,) = outputs(main("%y", V, scan, arguments=arguments), a, np.int32(997), modulus)
+    expected = np.cumsum(a, dtype=np.int64) % 997
+    if exclusive:
+        expected = np.append(0, expected)[:length]
+    assert (got == expected).all()
+
+
 def test_a_reduction_shared_with_a_later_map() -> None:
     text = main(
         "%y, %z",

@@ -80,13 +80,19 @@ func.func @merges(%l: tensor<?xi32>, %c: tensor<8xi64>, %h: tensor<4xi8>, %p: te
   // CHECK-NEXT: %y, %z, %carry, %carry_1 = upmem.merge_scan exclusive locals(%l, %c : tensor<?xi32>, tensor<8xi64>)
   // CHECK-SAME: totals(%l, %c : tensor<?xi32>, tensor<8xi64>) init(%i, %j : i32, i64)
   // CHECK-SAME: tasklets 16 per_dpu %n chunk %n -> (tensor<?xi32>, tensor<8xi64>) carry(i32, i64)
-  // GENERIC: = "upmem.merge_scan"(%l, %c, %l, %c, %i, %j, %n, %n) <{exclusive, tasklets = 16 : i64, operandSegmentSizes = array<i32: 2, 2, 2, 1, 1>, resultSegmentSizes = array<i32: 2, 2>}> ({
+  // GENERIC: = "upmem.merge_scan"(%l, %c, %l, %c, %i, %j, %n, %n) <{exclusive, tasklets = 16 : i64, operandSegmentSizes = array<i32: 2, 2, 2, 0, 1, 1>, resultSegmentSizes = array<i32: 2, 2>}> ({
   %y, %z, %carry, %carry_1 = upmem.merge_scan exclusive locals(%l, %c : tensor<?xi32>, tensor<8xi64>) totals(%l, %c : tensor<?xi32>, tensor<8xi64>)
       init(%i, %j : i32, i64) tasklets 16 per_dpu %n chunk %n -> (tensor<?xi32>, tensor<8xi64>) carry (i32, i64) {
   ^bb0(%a: i32, %b: i64, %d: i32, %e: i64):
     %s = arith.addi %a, %d : i32
     // CHECK: upmem.yield %{{.*}}, %{{.*}} : i32, i64
     upmem.yield %s, %b : i32, i64
+  }
+  // CHECK: upmem.merge_scan locals(%l : tensor<?xi32>) totals(%l : tensor<?xi32>) init(%i : i32) shared(%h, %j : tensor<4xi8>, i64) tasklets 2
+  // GENERIC: operandSegmentSizes = array<i32: 1, 1, 1, 2, 1, 1>
+  %x, %v = upmem.merge_scan locals(%l : tensor<?xi32>) totals(%l : tensor<?xi32>) init(%i : i32) shared(%h, %j : tensor<4xi8>, i64) tasklets 2 per_dpu %n chunk %n -> (tensor<?xi32>) carry (i32) {
+  ^bb0(%aa: i32, %bb: i32, %g: tensor<4xi8>, %ee: i64):
+    upmem.yield %aa : i32
   }
   // CHECK: %s1, %s2 = upmem.merge_reduce partials(%l, %p : tensor<?xi32>, tensor<?xi8>) init(%i, %h : i32, tensor<4xi8>)
   // CHECK-SAME: strides [2, 8] -> (i32, tensor<4xi8>)

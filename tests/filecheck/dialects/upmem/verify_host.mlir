@@ -124,7 +124,7 @@ func.func @f(%a: tensor<2x2xi32>, %i: i32, %n: index) {
 
 // -----
 
-// CHECK: combine region takes the types of init twice
+// CHECK: combine region takes the types of init twice, then the shared ones
 func.func @f(%a: tensor<8xi32>, %i: i32, %n: index) {
   %y, %c = upmem.merge_scan locals(%a : tensor<8xi32>) totals(%a : tensor<8xi32>)
       init(%i : i32) tasklets 16 per_dpu %n chunk %n -> (tensor<8xi32>) carry (i32) {
