@@ -12,6 +12,8 @@ import pytest
 from small_machine import write_machines
 from upmem_lowering import outputs, run_checked, vector
 
+from cim_opt.simulators.report import Report
+
 # -- f32 -----------------------------------------------------------------------------------------
 
 SQRT = """
@@ -320,7 +322,7 @@ def test_tables_that_fit_one_at_a_time() -> None:
         one.format(k=2, n=77),
     )
     result = run_checked(text, vector("i32", 3001), machine="upmem-1")
-    assert result.report is not None
+    assert isinstance(result.report, Report)
     assert len(result.report.kernels) == 2
 
 
@@ -352,7 +354,7 @@ def test_transfer_models_change_only_the_time(transfer: str) -> None:
     a = vector("i32", 20_011)
     result = run_checked(text, a, transfer=transfer)
     assert result.outputs[0] == a.sum(dtype=np.int32)
-    assert result.report is not None
+    assert isinstance(result.report, Report)
     assert result.report.transfer_model == transfer
     assert result.report.host_to_dpu.seconds > 0
 
@@ -361,7 +363,7 @@ def test_transfer_models_change_only_the_time(transfer: str) -> None:
 def test_a_chosen_number_of_dpus(dpus: int) -> None:
     text = main("%r", "i32", SUM.format(out="r", source="a", init="zero"))
     result = run_checked(text, vector("i32", 20_011), dpus=dpus)
-    assert result.report is not None
+    assert isinstance(result.report, Report)
     assert result.report.kernels[0].dpus == dpus
 
 
@@ -379,6 +381,6 @@ def test_the_worked_split() -> None:
     assert "[998400] [1603] [1]" in lowered
     assert "arith.constant 390 : index" in lowered
     assert "arith.constant 36 : index" in lowered
-    assert result.report is not None
+    assert isinstance(result.report, Report)
     assert result.report.host_to_dpu.bytes == 998_400 * 4
     assert result.report.kernels[0].dpus == 2560

@@ -7,6 +7,8 @@ from small_machine import write_machines
 from upmem_cells import ELEMENTS, GROUP, OPERATIONS, WINDOW, program, usable
 from upmem_lowering import run_checked, vector
 
+from cim_opt.simulators.report import Report
+
 SMALL = (0, 1, 2, 3, 4, 7, 8, 14, 97, 1009, 1202)
 MACHINE = (2559, 2560, 2561)
 ROUNDS = (4094, 4096, 6007, 8002)
@@ -44,7 +46,7 @@ def test_rounds_on_a_machine_with_little_memory(
         result = run_checked(
             program(operation, element, None), vector(element, length), machine=machine
         )
-        assert result.report is not None
+        assert isinstance(result.report, Report)
         if element == "i32" or operation != "reduce":
             assert result.report.kernels[0].launches > 1
 

@@ -9,6 +9,8 @@ import pytest
 from small_machine import write_machines
 from upmem_lowering import outputs, run_checked, vector
 
+from cim_opt.simulators.report import Report
+
 
 def histogram(bins: int, element: str = "i32", start: str = "0", combine: str = "addi") -> str:
     table = f"tensor<{bins}x{element}>"
@@ -57,7 +59,7 @@ def test_a_histogram_over_several_dpus_and_rounds(tmp_path: Any) -> None:
     machine = write_machines(tmp_path)["narrow"]
     a = vector("i32", 100_003)
     result = run_checked(histogram(100, start="3"), a, machine=machine)
-    assert result.report is not None
+    assert isinstance(result.report, Report)
     assert result.report.kernels[0].launches > 1
     expected = np.bincount(a.view(np.uint32) % 100, minlength=100) + 3
     assert (result.outputs[0] == expected).all()
