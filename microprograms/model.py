@@ -16,7 +16,7 @@ Source of the address set and the semantics: Ambit and SIMDRAM.
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache
+from functools import cache, cached_property
 
 B_ROWS = ("T0", "T1", "T2", "T3", "DCC0", "DCC1")
 
@@ -84,7 +84,7 @@ C0, C1 = Constant(0), Constant(1)
 Address = Bit | Constant | Wordlines
 
 
-@lru_cache(maxsize=None)
+@cache
 def bit(operand: str, index: int) -> Bit:
     """Bit `index` of `operand`; one object for each, so that long programs stay small."""
     return Bit(operand, index)
