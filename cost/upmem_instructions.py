@@ -27,6 +27,7 @@ INTEGER_WIDTHS = (1, 8, 16, 32, 64)
 LOOP_INSTRUCTIONS = 2
 
 MUL8 = 1  # mul_sl_sl and its like
+MUL8_16 = 3  # by the same count: two products of bytes, one shifted and added
 MUL16 = 8  # four products of bytes, shifted and added, and an extension
 MUL32_FIXED = 7  # call, swap so that the smaller operand is scanned, moves, return
 MUL64 = 129  # measured; the steps hardly depend on the operands
@@ -175,6 +176,11 @@ def mul_constant(bits: int, constant: int) -> float:
         return min(chain, MUL64)
     routine = {8: MUL8, 16: MUL16}.get(bits, MUL32_FIXED + 32)
     return min(len(steps), routine)
+
+
+def mul_bytes(left: int, right: int) -> int:
+    """Instructions of a product of up to 32 bits whose factors are known to have 1 or 2 bytes."""
+    return {2: MUL8, 3: MUL8_16, 4: MUL16}[left + right]
 
 
 def multiply_chain(constant: int) -> tuple[ChainStep, ...]:

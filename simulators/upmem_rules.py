@@ -14,6 +14,11 @@ from xdsl.utils.hints import isa
 from cim_opt.cost import upmem_instructions as cost
 from cim_opt.dialects import upmem
 from cim_opt.simulators.upmem_addresses import constant_of
+from cim_opt.simulators.upmem_products import (
+    is_extended_product,
+    is_read_by_products_only,
+    product_cost,
+)
 
 if TYPE_CHECKING:
     from cim_opt.simulators.upmem_selection import Selector
@@ -67,6 +72,9 @@ def _multiply(selector: Selector, op: Operation) -> float:
         constant = constant_of(operand)
         if constant is not None:
             return cost.mul_constant(bits, constant)
+    short = product_cost(op)
+    if short is not None:
+        return short
     if bits == 32:
         selector.result.operands[op] = OperandCost("mul", bits)
         return 0
@@ -166,6 +174,10 @@ def _select(_: Selector, op: Operation) -> float:
 def _extend(signed: bool) -> Rule:
     def rule(_: Selector, op: Operation) -> float:
         source, target = op.operands[0], bits_of(op.results[0].type)
+        if bits_of(source.type) in (8, 16) and is_read_by_products_only(op.results[0]):
+            return 0
+        if target == REGISTER_BITS and is_extended_product(source, signed):
+            return 0
         by_load = isinstance(source, OpResult) and isinstance(source.op, memref.LoadOp)
         alike = all(use.operation.name == op.name for use in source.uses)
         if bits_of(source.type) == 1 and not signed:
@@ -181,8 +193,10 @@ def _extend(signed: bool) -> Rule:
 
 
 def _truncate(op: Operation, bits: int) -> float:
-    """Narrow values are kept extended; a store takes the low bits of any."""
+    """Narrow values are kept extended; a store or a product of bytes takes the low bits of any."""
     if all(isinstance(u.operation, memref.StoreOp) and u.index == 0 for u in op.results[0].uses):
+        return 0
+    if bits in (8, 16) and is_read_by_products_only(op.results[0]):
         return 0
     return cost.instructions("truncate", bits)
 

@@ -8,6 +8,7 @@ that the simulator sees. What is modelled:
 - a comparison whose one use is an `if` or a `select` beside it fuses with its branch, and the
   branch of a comparison with 0 fuses with the operation that made the compared value;
 - loads extend for free when all uses of the loaded value extend it alike;
+- products of values that are extended from 8 or 16 bits are short (`upmem_products.py`);
 - in an innermost loop, the address of an access is a linear function of the induction variable for
   most accesses: accesses to one array that differ by a constant share one pointer, bumped once an
   iteration, and the constant is the offset in the instruction. Other addresses take one `lsl_add`,
