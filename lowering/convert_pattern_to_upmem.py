@@ -56,6 +56,7 @@ from cim_opt.lowering.function_lowering import FunctionLowering, uses_any
 from cim_opt.lowering.upmem_host import Options, SegmentLowering
 from cim_opt.lowering.upmem_launch import plan_launch
 from cim_opt.lowering.upmem_segment import Segment
+from cim_opt.lowering.upmem_widths import check_widths
 
 
 @dataclass(frozen=True)
@@ -79,6 +80,7 @@ class ConvertPatternToUpmemPass(ModulePass):
         kernels: list[KernelOp] = []
         taken = _symbols(op)
         for function in [inner for inner in op.walk() if isinstance(inner, FuncOp)]:
+            check_widths(function)
             kernels += UpmemFunctionLowering(function, machine, options, taken).lower()
         if op.body.block.first_op is None:
             op.body.block.add_ops(kernels)

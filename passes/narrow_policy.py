@@ -101,6 +101,8 @@ def _product(form: Form, factors: Sequence[Range], width: int) -> Form | None:
         bits = max(32, bits)
         return Form(form.kind, bits, form.by_sign) if bits < width else None
     longest = max(factor.narrowest()[0] for factor in factors)
+    if bits == 16 and 8 < longest <= 16 and width >= 32:
+        bits = 32  # as short, and the result needs no extension
     if bits < width or (longest <= 16 and round_up(longest, "native") < width <= 32):
         return Form(form.kind, bits, form.by_sign)
     return None

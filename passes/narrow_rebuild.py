@@ -240,6 +240,10 @@ class Rebuilder:
         form = self._form(op, result, result.type.width.data)
         if form is None:
             return False
+        free = _unmasked(result, form.bits)
+        if free is not result:
+            self._values[result] = _Value(self._low(free, form.bits), form.by_sign)
+            return True
         operands = [self._operand(op, operand, form) for operand in op.operands]
         new = form.kind.create(
             operands=operands,

@@ -1,11 +1,11 @@
 """Named pipelines: passes that run others in a fixed order.
 
-`pattern-to-upmem{machine=... tasklets=... block=... dpus=... fuse=...}` is
+`pattern-to-upmem{machine=... tasklets=... block=... dpus=... fuse=... narrow=...}` is
 
-    pattern-fuse, canonicalize, convert-pattern-to-upmem
+    pattern-fuse, canonicalize, pattern-narrow, convert-pattern-to-upmem
 
-with the conversion's options handed on, and with `fuse=false` the conversion alone, so that every
-pattern goes through MRAM as it is written.
+with the conversion's options handed on. With `fuse=false` the first two are left out, so that every
+pattern goes through MRAM as it is written; with `narrow=false` the third one.
 """
 
 from __future__ import annotations
@@ -32,6 +32,7 @@ class PatternToUpmemPipeline(ModulePass):
     block: int | None = None
     dpus: int | None = None
     fuse: bool = True
+    narrow: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for step in self.steps():
@@ -44,10 +45,18 @@ class PatternToUpmemPipeline(ModulePass):
         convert = ConvertPatternToUpmemPass(
             machine=self.machine, tasklets=self.tasklets, block=self.block, dpus=self.dpus
         )
-        if not self.fuse:
-            return [convert]
+        steps: list[ModulePass] = []
+        if self.fuse:
+            steps += self._fusion()
+        if self.narrow:
+            from cim_opt.passes.pattern_narrow import PatternNarrowPass
+
+            steps.append(PatternNarrowPass())
+        return [*steps, convert]
+
+    def _fusion(self) -> list[ModulePass]:
         from xdsl.transforms.canonicalize import CanonicalizePass
 
         from cim_opt.passes.pattern_fuse import PatternFusePass
 
-        return [PatternFusePass(), CanonicalizePass(), convert]
+        return [PatternFusePass(), CanonicalizePass()]

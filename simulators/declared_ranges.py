@@ -37,10 +37,10 @@ def check_declared(name: str, arg: BlockArgument, values: Values) -> None:
     if not wrong.any():
         return
     first = int(wrong.argmax())
-    place = f" at index {first}" if array.ndim else ""
+    place = f"[{first}]" if array.ndim else ""
     function = arg.block.parent_op()
     raise UserError(
-        f"argument {name} is {array.reshape(-1)[first]}{place}",
+        f"argument {name}{place} is {array.reshape(-1)[first]}",
         f"its range is [{known.low}, {known.high}]",
         "give values in the range, or change the range",
         location_of(function) if function is not None else None,

@@ -29,8 +29,8 @@ PASS_SUMMARIES = {
     "pattern-fuse": "join chains of patterns into one kernel",
     "pattern-narrow": "compute in fewer bits where the result is provably the same",
     "convert-pattern-to-upmem": "place, distribute and lower pattern operations to upmem",
-    "pattern-to-upmem": "named pipeline: pattern-fuse, canonicalize, "
-    "convert-pattern-to-upmem; with fuse=false the conversion alone",
+    "pattern-to-upmem": "named pipeline: pattern-fuse, canonicalize, pattern-narrow, "
+    "convert-pattern-to-upmem; fuse=false leaves out the first two, narrow=false the third",
 }
 """One line a pass for `--help`, kept here so that no pass module is imported for it."""
 
