@@ -51,6 +51,7 @@ CASES = {
     "arithmetic on whole tensors": "an operation on tensors",
     "`scf.while` in an element function": "another loop",
     "branches that yield tensors of different lengths": "branches of different lengths",
+    "integers of an odd width": "an odd width",
     "more tasklets than a DPU runs": "tasklets",
     "a block that no transfer moves": "block",
     "more DPUs than the machine has": "dpus",

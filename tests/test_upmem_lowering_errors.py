@@ -199,6 +199,18 @@ REFUSED: dict[str, tuple[str, dict[str, Any], str]] = {
         "on scalars, tensor.extract, insert, from_elements, splat, empty, dim and cast, scf.if "
         "and scf.for, and nested patterns; rewrite it with these",
     ),
+    "an odd width": (
+        group(
+            FIRST.format(size=4).replace(
+                "pattern.yield %x",
+                "%n = arith.trunci %x : i32 to i7\n%w = arith.extsi %n : i7 to i32\n"
+                "pattern.yield %w",
+            )
+        ),
+        {},
+        "test.mlir:2:3: error: a value of type i7 on UPMEM; its integers are i1, i8, i16, i32 and "
+        "i64; use the next longer one",
+    ),
     "branches of different lengths": (
         group(
             f"%t = tensor.cast %s : tensor<4xi32> to {V}\n"
