@@ -241,8 +241,9 @@ SPECIAL_FOLDS = ("last", "first", "affine")
 class _Generator:
     """Draws one program."""
 
-    def __init__(self, draw: st.DrawFn, max_patterns: int):
+    def __init__(self, draw: st.DrawFn, max_patterns: int, floats: bool):
         self.draw = draw
+        self.numbers = NUMBERS if floats else INTEGERS
         self.out = _Writer(draw)
         self.static = draw(st.booleans())
         self.vectors: list[Vector] = []
@@ -254,7 +255,7 @@ class _Generator:
         self.signature: list[str] = []
         length = draw(st.sampled_from(LENGTHS) | st.integers(0, 2500))
         for _ in range(draw(st.integers(1, 3))):
-            element = draw(st.sampled_from((*NUMBERS, "i1")))
+            element = draw(st.sampled_from((*self.numbers, "i1")))
             vector = Vector(f"%arg{len(self.arguments)}", element, length, 0)
             self.vectors.append(vector)
             self._argument(vector.name, vector.type(self.static), element, length)
@@ -370,7 +371,7 @@ class _Generator:
         sizes = [n for n, word in ((window, "window"), (group, "group")) if word in kind]
         body = self.out.nested()
         head, values, _ = self._open(kind or "map", sizes, inputs, body, group + window - 1)
-        types = [self.draw(st.sampled_from(NUMBERS)) for _ in range(self.draw(st.integers(1, 2)))]
+        types = [self.draw(st.sampled_from(self.numbers)) for _ in range(self.draw(st.integers(1, 2)))]
         yields = [_expression(body, values, type, 2) for type in types]
         body.lines.append(f"pattern.yield {', '.join(yields)} : {', '.join(types)}")
         owned = None if length is None else (length - window + 1) // group
@@ -474,7 +475,7 @@ class _Generator:
                 types.append(f"tensor<{group + window - 1}x{element}>")
                 outs.append(self._new(element, None, self._family()))
             else:
-                element = self.draw(st.sampled_from(NUMBERS))
+                element = self.draw(st.sampled_from(self.numbers))
                 yields.append(_expression(body, values, element, 1))
                 types.append(element)
                 outs.append(self._new(element, None, family))
@@ -488,6 +489,6 @@ class _Generator:
 
 
 @st.composite
-def programs(draw: st.DrawFn, max_patterns: int = 4) -> Program:
-    """Programs of one to `max_patterns` patterns."""
-    return _Generator(draw, max_patterns).program()
+def programs(draw: st.DrawFn, max_patterns: int = 4, floats: bool = True) -> Program:
+    """Programs of one to `max_patterns` patterns, with or without f32."""
+    return _Generator(draw, max_patterns, floats).program()
