@@ -181,9 +181,11 @@ class Operand:
     complemented: bool = False
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class RowProgram:
     """A straight line of row commands that computes one operation in all lanes.
+
+    Compared by identity: a library makes each of its programs once.
 
     An operand that is both in `inputs` and in `outputs` (an accumulator) is read and written in
     the same rows. Rows of other inputs are never written. `scratch` operands hold nothing before

@@ -151,7 +151,8 @@ class _ShortProduct:
             s.invert(self.scratch[:1], [x])
             s.mask_words(out[plain:size], ys[plain:], self.scratch[0], C1, invert_a=True)
         if self.signed:
-            s.copy(out[size : size + 1], [out[size - 1]] * len(out[size : size + 1]))
+            extend = s.invert if plain == size else s.copy
+            extend(out[size : size + 1], [out[size - 1]] * len(out[size : size + 1]))
         elif len(self.xs) == 1:
             s.copy(out[size : size + 1], [C1] * len(out[size : size + 1]))
 

@@ -4,8 +4,6 @@ A shift by a constant moves no bit: an operand that is read elsewhere. Its progr
 a result that needs rows of its own.
 """
 
-from collections.abc import Callable
-
 from cim_opt.microprograms.frame import finish, rows
 from cim_opt.microprograms.model import C0, C1, Address, Operand, RowProgram
 from cim_opt.microprograms.steps import Rows, Steps
@@ -39,11 +37,10 @@ def variable(s: Steps, width: int, *, name: str, b_width: int | None = None) -> 
     scratch = Operand("scratch", 2)
     stages = min((width - 1).bit_length(), b.width)
     sign = rows(a)[-1] if name == "shr_s" else None
-    order = reversed if name == "shl" else list
     current: Rows = rows(a)
     for stage in range(stages):
         distance = -(1 << stage) if name == "shl" else 1 << stage
-        _stage(s, rows(out), current, rows(b)[stage], distance, sign is not None, order)
+        _stage(s, rows(out), current, rows(b)[stage], distance, sign is not None)
         current = rows(out)
     _overflow(s, rows(out), current, rows(b)[stages:], rows(scratch), sign is not None)
     used = 0 if stages == b.width else 1 if sign is None else 2
@@ -57,14 +54,14 @@ def _stage(
     choice: Address,
     distance: int,
     signed: bool,
-    order: Callable[[range], "reversed[int] | list[int]"],
 ) -> None:
     """Each bit of out = that of `current` `distance` places up where `choice` is 1, else its own.
 
     In an order that reads every row before it is overwritten where current and out are the same.
     """
     kept: list[int] = []
-    for i in order(range(len(out))):
+    bits = range(len(out))
+    for i in bits if distance > 0 else reversed(bits):
         if 0 <= i + distance < len(out):
             s.select_words([out[i]], choice, [current[i + distance]], [current[i]])
         elif not signed:

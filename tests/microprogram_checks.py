@@ -8,7 +8,7 @@ from cim_opt.microprograms.library import library
 from cim_opt.microprograms.model import Operand, RowProgram
 from cim_opt.microprograms.subarray import execute, integers
 
-Values = Mapping[str, int]
+Values = dict[str, int]
 Meaning = Callable[..., int]
 
 
