@@ -4,20 +4,16 @@ Every figure of a machine lives in its TOML file with a comment that names its s
 module only says which figures there are, in which units, and what values make sense.
 """
 
-import difflib
-import tomllib
 from collections.abc import Mapping
-from dataclasses import Field, asdict, dataclass, fields
+from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 from cim_opt.errors import UserError
+from cim_opt.hardware.machine_file import Figures, MachineFiles, figures_of
 
 MACHINE_NAMES = ("upmem-2560", "upmem-640", "upmem-1")
 TRANSFER_MODELS = ("measured", "linear")
-
-_FOLDER = Path(__file__).parent
 
 # Counts and rates that make no machine at all when they are zero.
 _POSITIVE = frozenset(
@@ -153,12 +149,9 @@ class UpmemMachine:
         """How many ranks `dpus` DPUs fill, the last one perhaps in part."""
         return -(-dpus // self.dpus_per_rank)
 
-    def to_dict(self) -> dict[str, str | int | float | list[int] | list[float]]:
+    def to_dict(self) -> Figures:
         """The machine as a flat dictionary of scalars and lists, for an attribute or a file."""
-        return {
-            key: list(cast("tuple[float, ...]", value)) if isinstance(value, tuple) else value
-            for key, value in asdict(self).items()
-        }
+        return figures_of(self)
 
     @staticmethod
     def from_dict(values: Mapping[str, object], where: str = "machine") -> "UpmemMachine":
@@ -167,21 +160,7 @@ class UpmemMachine:
         `where` names the source in errors. Raises UserError on a missing or unknown key, a
         wrong type, a negative value, or tables that do not fit together.
         """
-        known = {field.name: field for field in fields(UpmemMachine)}
-        for key in values:
-            if key not in known:
-                raise _unknown("key", key, tuple(known), where)
-        missing = [key for key in known if key not in values]
-        if missing:
-            raise UserError(
-                f"{where}: no value for {missing[0]!r}",
-                f"{len(missing)} of {len(known)} values are missing",
-                f'add them or start from another machine with base = "{MACHINE_NAMES[0]}"',
-            )
-        checked = {key: _check(field, values[key], where) for key, field in known.items()}
-        machine = UpmemMachine(**cast("dict[str, Any]", checked))
-        _check_together(machine, where)
-        return machine
+        return _FILES.from_dict(values, where)
 
 
 def load_machine(name_or_path: str) -> UpmemMachine:
@@ -190,88 +169,7 @@ def load_machine(name_or_path: str) -> UpmemMachine:
     A file may say `base = "upmem-2560"` (or another path) and override any value.
     Raises UserError when there is no such machine or file, or when a value makes no sense.
     """
-    return UpmemMachine.from_dict(_read(name_or_path, ()), _label(name_or_path))
-
-
-def _label(name_or_path: str) -> str:
-    return name_or_path if name_or_path.endswith(".toml") else f"machine {name_or_path}"
-
-
-def _read(name_or_path: str, seen: tuple[str, ...]) -> dict[str, object]:
-    """The values of one machine with those of its base below them."""
-    path = _find(name_or_path)
-    if str(path) in seen:
-        raise UserError(
-            f"{name_or_path}: the machine is its own base",
-            "a chain of bases must end",
-            'remove one "base" line',
-        )
-    try:
-        values: dict[str, object] = tomllib.loads(path.read_text(encoding="utf-8"))
-    except (OSError, UnicodeDecodeError) as error:
-        raise UserError(f"{name_or_path}: cannot read the machine file", str(error)) from error
-    except tomllib.TOMLDecodeError as error:
-        raise UserError(f"{name_or_path}: not a TOML file", str(error)) from error
-    if "base" not in values:
-        return values
-    base = values.pop("base")
-    if not isinstance(base, str):
-        raise _wrong_type("base", "a machine name or a path in quotes", base, name_or_path)
-    if base.endswith(".toml"):
-        base = str(path.parent / base)
-    return _read(base, (*seen, str(path))) | values
-
-
-def _find(name_or_path: str) -> Path:
-    if name_or_path.endswith(".toml"):
-        path = Path(name_or_path)
-        if not path.is_file():
-            raise UserError(f"no machine file {name_or_path}", None, "check the path")
-        return path.resolve()
-    if name_or_path not in MACHINE_NAMES:
-        raise _unknown("machine", name_or_path, MACHINE_NAMES, None)
-    return _FOLDER / f"{name_or_path}.toml"
-
-
-def _unknown(kind: str, got: str, known: tuple[str, ...], where: str | None) -> UserError:
-    near = difflib.get_close_matches(got, known, n=3, cutoff=0.5) or list(known[:3])
-    prefix = f"{where}: " if where else ""
-    remedy = f"nearest: {', '.join(near)}"
-    if kind == "machine":
-        remedy += "; or give a path that ends in .toml"
-    return UserError(f"{prefix}unknown {kind} {got!r}", None, remedy)
-
-
-def _wrong_type(key: str, want: str, got: object, where: str) -> UserError:
-    return UserError(f"{where}: {key} is {got!r}", f"it must be {want}", "change the value")
-
-
-def _check(field: "Field[Any]", value: object, where: str) -> object:
-    """The value in the type of its field, or a UserError."""
-    if field.type is str:
-        if not isinstance(value, str) or not value:
-            raise _wrong_type(field.name, "a name in quotes", value, where)
-        return value
-    if field.type in (int, float):
-        return _number(field.name, value, field.type is int, where)
-    if not isinstance(value, list | tuple):
-        raise _wrong_type(field.name, "a list of numbers", value, where)
-    whole = field.type == tuple[int, ...]
-    items = cast("list[object]", value)
-    return tuple(_number(field.name, item, whole, where) for item in items)
-
-
-def _number(key: str, value: object, whole: bool, where: str) -> int | float:
-    want = "a whole number" if whole else "a number"
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise _wrong_type(key, want, value, where)
-    if whole and not isinstance(value, int):
-        raise _wrong_type(key, want, value, where)
-    smallest = "more than 0" if key in _POSITIVE else "0 or more"
-    # Written so that NaN fails too.
-    if not (value > 0 if key in _POSITIVE else value >= 0) or value == float("inf"):
-        raise UserError(f"{where}: {key} is {value}", f"it must be {smallest}", "change the value")
-    return value if whole else float(value)
+    return _FILES.load(name_or_path)
 
 
 def _check_together(machine: UpmemMachine, where: str) -> None:
@@ -318,3 +216,6 @@ def _check_table(machine: UpmemMachine, axis: str, columns: tuple[str, ...], whe
                 "a bandwidth must be more than 0",
                 "change the value",
             )
+
+
+_FILES = MachineFiles(UpmemMachine, MACHINE_NAMES, _POSITIVE, _check_together)
