@@ -6,6 +6,11 @@
 
 with the conversion's options handed on. With `fuse=false` the first two are left out, so that every
 pattern goes through MRAM as it is written; with `narrow=false` the third one.
+
+`pattern-to-simdram{machine=... library=... narrow=...}` is
+
+    pattern-fuse, canonicalize, pattern-narrow{widths=any}, convert-pattern-to-simdram,
+    simdram-allocate-rows
 """
 
 from __future__ import annotations
@@ -47,16 +52,52 @@ class PatternToUpmemPipeline(ModulePass):
         )
         steps: list[ModulePass] = []
         if self.fuse:
-            steps += self._fusion()
+            steps += _fusion()
         if self.narrow:
             from cim_opt.passes.pattern_narrow import PatternNarrowPass
 
             steps.append(PatternNarrowPass())
         return [*steps, convert]
 
-    def _fusion(self) -> list[ModulePass]:
-        from xdsl.transforms.canonicalize import CanonicalizePass
 
-        from cim_opt.passes.pattern_fuse import PatternFusePass
+@dataclass(frozen=True)
+class PatternToSimdramPipeline(ModulePass):
+    """Compiles `pattern` programs for SIMDRAM.
 
-        return [PatternFusePass(), CanonicalizePass()]
+    Before: functions with `pattern` operations. After: functions of bbops on vertical objects with
+    their D rows, and the module attribute `simdram.machine`.
+    """
+
+    name = "pattern-to-simdram"
+
+    machine: str = "simdram-1"
+    library: str = "cim-opt"
+    narrow: bool = True
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for step in self.steps():
+            step.apply(ctx, op)
+
+    def steps(self) -> list[ModulePass]:
+        """The passes that this pipeline runs, in order."""
+        from cim_opt.lowering.convert_pattern_to_simdram import ConvertPatternToSimdramPass
+        from cim_opt.passes.simdram_allocate_rows import SimdramAllocateRowsPass
+
+        steps = _fusion()
+        if self.narrow:
+            from cim_opt.passes.pattern_narrow import PatternNarrowPass
+
+            steps.append(PatternNarrowPass(widths="any"))
+        return [
+            *steps,
+            ConvertPatternToSimdramPass(machine=self.machine),
+            SimdramAllocateRowsPass(library=self.library),
+        ]
+
+
+def _fusion() -> list[ModulePass]:
+    from xdsl.transforms.canonicalize import CanonicalizePass
+
+    from cim_opt.passes.pattern_fuse import PatternFusePass
+
+    return [PatternFusePass(), CanonicalizePass()]

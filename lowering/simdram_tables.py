@@ -1,0 +1,184 @@
+"""Reduces into small tensors on SIMDRAM: every bin has an accumulator object of its own.
+
+In each lane every bin's accumulator takes the update where the lane's index is that bin, and keeps
+its value elsewhere (masks and counts). As many bins as the D rows hold are folded at a time; then
+the host folds the lanes' results of each bin.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from xdsl.dialects import tensor
+from xdsl.ir import SSAValue
+
+from cim_opt.dialects.pattern import ReduceOp, vector_length
+from cim_opt.errors import UserError
+from cim_opt.locations import location_of
+from cim_opt.lowering.emit import Index
+from cim_opt.lowering.host_vectors import empty
+from cim_opt.lowering.simdram_blocks import ColumnBlocks, scalar_type
+from cim_opt.lowering.simdram_body import Item
+from cim_opt.lowering.simdram_values import Value, VectorEmitter, bits_of
+from cim_opt.lowering.simdram_vectors import Vectors, as_vec, read
+from cim_opt.lowering.simdram_views import InsertedView, Positions, View
+
+TABLE_ROWS = 512
+"""D rows that accumulators may take at a time; the others hold operands and results."""
+
+
+@dataclass(frozen=True, eq=False)
+class BinView(View):
+    """A tensor accumulator of which the lanes hold one element, `bin`.
+
+    An element at an index that differs by lane is right in the lanes where it is `bin`; `picked`
+    notes these indices.
+    """
+
+    op: ReduceOp
+    size: int
+    bin: Index
+    value: Value
+    picked: list[Value] = field(default_factory=list[Value])
+
+    @property
+    def length(self) -> int:
+        return self.size
+
+    def element(self, index: Index) -> Value:
+        if index is self.bin or index == self.bin:
+            return self.value
+        raise _refuse(self.op)
+
+    def pick(self, vectors: VectorEmitter, index: Value) -> Value:
+        self.picked.append(index)
+        return self.value
+
+
+def _refuse(op: ReduceOp) -> UserError:
+    return UserError(
+        f"'{op.name}' reads one element of its accumulator and writes another",
+        "simdram updates each element of a tensor accumulator from itself",
+        "read and write at one index",
+        location_of(op),
+    )
+
+
+class Tables:
+    """Emits a reduce with tensor accumulators."""
+
+    def __init__(
+        self,
+        vectors: Vectors,
+        op: ReduceOp,
+        blocks: ColumnBlocks,
+        host_fold: Callable[[Sequence[SSAValue], Sequence[SSAValue]], list[SSAValue]],
+        starts: Sequence[Item],
+    ):
+        self.vectors = vectors
+        self.emit = vectors.emit
+        self.op = op
+        self.blocks = blocks
+        self.host_fold = host_fold
+        self.starts = starts
+        self.inits = [vectors.values[value] for value in op.inits]
+        self.bins = vector_length(op.inits[0])
+
+    def reduce(self) -> list[SSAValue]:
+        """The accumulators, as tensors of the host."""
+        emit = self.emit
+        rows = sum(bits_of(scalar_type(value)) for value in self.inits)
+        batch = max(1, min(self.bins, TABLE_ROWS // rows))
+        full = self.bins // batch * batch
+        tables = list(self.inits)
+        if full == batch:
+            tables = self._batch(0, batch, tables)
+        else:
+            with emit.loop(0, full, batch, tables) as loop:
+                loop.next = self._batch(loop.index, batch, loop.carried)
+            tables = list(loop.results)
+        if full < self.bins:
+            tables = self._batch(full, self.bins - full, tables)
+        return tables
+
+    def _batch(self, first: Index, count: int, tables: Sequence[SSAValue]) -> list[SSAValue]:
+        """Tables with the bins first ... first + count - 1 filled in."""
+        emit, blocks = self.emit, self.blocks
+        bins = [emit.add(first, number) for number in range(count)]
+        starts = [
+            emit.insert(tensor.ExtractOp(t, [emit.value(b)], scalar_type(t))).result
+            for b in bins
+            for t in self.inits
+        ]
+        folded = self._folded(bins, blocks.used, Positions(0, blocks.size), starts, blocks.size)
+        if blocks.rest != 0:
+            begin = Positions(emit.mul(blocks.used, blocks.size), 1)
+            folded = self._folded(bins, blocks.rest, begin, folded, 1)
+        results = list(tables)
+        width = len(self.inits)
+        for number, value in enumerate(folded):
+            at = emit.value(bins[number // width])
+            table = number % width
+            results[table] = emit.insert(tensor.InsertOp(value, results[table], [at])).result
+        return results
+
+    def _folded(
+        self,
+        bins: Sequence[Index],
+        lanes_count: Index,
+        begin: Positions,
+        inits: Sequence[SSAValue],
+        size: Index,
+    ) -> list[SSAValue]:
+        """Folds `size` owners of every lane, then the lanes onto `inits`, for every bin."""
+        emit = self.emit
+        lanes = VectorEmitter(emit, lanes_count)
+        vecs = [
+            as_vec(lanes, item)
+            for b in bins
+            for item in self._step(b, self._bin_starts(b), begin, lanes)
+        ]
+        width = len(self.inits)
+        if size != 1:
+            with emit.loop(1, size, 1, vecs) as loop:
+                positions = begin.after(emit, loop.index)
+                loop.next = [
+                    as_vec(lanes, item)
+                    for number, b in enumerate(bins)
+                    for item in self._step(
+                        b, loop.carried[number * width : (number + 1) * width], positions, lanes
+                    )
+                ]
+            vecs = list(loop.results)
+        results: list[SSAValue] = []
+        for number in range(len(bins)):
+            part = slice(number * width, (number + 1) * width)
+            partials = [
+                read(emit, vec, empty(emit, scalar_type(t), lanes_count), 0, 1)
+                for vec, t in zip(vecs[part], self.inits, strict=True)
+            ]
+            results += self.host_fold(partials, inits[part])
+        return results
+
+    def _bin_starts(self, b: Index) -> list[Value]:
+        return [item.element(b) if isinstance(item, View) else item for item in self.starts]
+
+    def _step(
+        self, b: Index, accumulators: Sequence[Value], positions: Positions, lanes: VectorEmitter
+    ) -> list[Value]:
+        """A bin's accumulators after the owners at `positions`."""
+        views = [BinView(self.op, self.bins, b, value) for value in accumulators]
+        items = self.vectors.fold_step(self.op, views, positions, lanes)
+        self._check_indices(views, items)
+        return [item.element(b) for item in items if isinstance(item, View)]
+
+    def _check_indices(self, views: Sequence[BinView], items: Sequence[Item]) -> None:
+        picked = {index for view in views for index in view.picked}
+        written: set[Value] = set()
+        for item in items:
+            while isinstance(item, InsertedView):
+                written.add(item.index)
+                item = item.base
+        if len(picked) > 1 or (picked and not picked <= written) or (picked and len(written) > 1):
+            raise _refuse(self.op)
