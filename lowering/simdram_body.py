@@ -123,7 +123,7 @@ class BodyVectorizer:
             case arith.ConstantOp():
                 return [self._constant(op)]
             case tensor.ExtractOp():
-                return [self._extract(self.view(operands[0]), self.scalar(operands[1]))]
+                return [self.view(operands[0]).pick(self.vectors, self.scalar(operands[1]))]
             case tensor.InsertOp():
                 value, view, index = self.scalar(operands[0]), self.view(operands[1]), operands[2]
                 return [InsertedView(self.vectors, view, self.scalar(index), value)]
@@ -154,13 +154,6 @@ class BodyVectorizer:
         if not isa(attr, IntegerAttr):
             raise self._refuse(op)
         return number(attr.value.data, attr.type)
-
-    def _extract(self, view: View, index: Value) -> Value:
-        if isinstance(index, Number):
-            return view.element(index.value)
-        if isinstance(index, Scalar):
-            return view.element(index.ssa)
-        return view.pick(self.vectors, index)
 
     def _refuse(self, op: Operation) -> UserError:
         return UserError(

@@ -49,7 +49,11 @@ class View(ABC):
         """The element that all lanes have at the same `index`."""
 
     def pick(self, vectors: VectorEmitter, index: Value) -> Value:
-        """The element at an index that may differ from lane to lane: a chain of selects."""
+        """The element at an index; where it differs from lane to lane, by a chain of selects."""
+        if isinstance(index, Number):
+            return self.element(index.value)
+        if isinstance(index, Scalar):
+            return self.element(index.ssa)
         return pick(vectors, self, index)
 
 
@@ -145,7 +149,7 @@ class InsertedView(View):
         return self.vectors.select(hit, self.value, self.base.element(index))
 
     def pick(self, vectors: VectorEmitter, index: Value) -> Value:
-        return self.value if index == self.index else pick(vectors, self, index)
+        return self.value if index == self.index else super().pick(vectors, index)
 
 
 def equals_index(vectors: VectorEmitter, value: Value, index: Index) -> Value:

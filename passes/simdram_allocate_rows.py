@@ -211,6 +211,8 @@ def _may_replace(value: SSAValue, old: BlockArgument, end: Operation, library: L
     `old` must be dead before the operation that makes `value`, or be read by it only as an operand
     whose rows its microprogram may overwrite bit by bit.
     """
+    if value is old:
+        return True
     if not isinstance(value, OpResult) or value.op.parent is not end.parent:
         return False
     if not _only_use(value, end):
