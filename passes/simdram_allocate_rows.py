@@ -9,8 +9,9 @@ After, with the first of 32 rows, and rows of its own for the microprogram's tem
     %s = simdram.bbop add(%x, %y) row 64 : (...) -> !simdram.vec<32>
 
 Rows are used again when an object is dead. An object that a loop carries has one place; where the
-loop would have it in two, a `copy` moves it. The pass refuses programs whose live objects, or whose
-one operation, take more rows than a subarray has.
+loop would have it in two, a `copy` moves it. Where live objects take more rows than a subarray has,
+those needed last are made again later, or kept by the host (`simdram_spill`). A program is refused
+only when one operation with its operands, and what loops around it carry, does not fit.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from xdsl.context import Context
 from xdsl.dialects import scf
 from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
 from xdsl.dialects.func import FuncOp
-from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue
+from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue, Use
 from xdsl.passes import ModulePass
 
 from cim_opt.dialects.simdram import (
@@ -40,6 +41,7 @@ from cim_opt.locations import location_of
 from cim_opt.mapping.row_allocation import Lifetime, RowsExceeded, allocate
 from cim_opt.microprograms.library import Library
 from cim_opt.microprograms.library import library as library_of
+from cim_opt.passes.simdram_spill import later_uses, spill
 
 Maker = TransposeOp | FillOp | BbopOp | MulScalarOp
 """Operations whose result is a vertical object."""
@@ -72,7 +74,17 @@ class _Allocation:
     def run(self) -> None:
         for loop in [op for op in self.function.walk() if isinstance(op, scf.ForOp)]:
             _settle_loop(loop, self.library)
-        self._number(self.function.body.block, 0)
+        while True:
+            self.times.clear()
+            self._number(self.function.body.block, 0)
+            try:
+                self._allocate()
+                return
+            except RowsExceeded as error:
+                if not self._spill_one(error.time):
+                    raise self._refusal(error) from error
+
+    def _allocate(self) -> None:
         places = self._places()
         scratch = {op: self._scratch(op) for op in self.times if isinstance(op, Maker)}
         lives = [self._lifetime(values) for values in places]
@@ -81,12 +93,31 @@ class _Allocation:
             if needed:
                 keys.append(op)
                 lives.append(Lifetime(self.times[op][0], self.times[op][0], needed))
-        try:
-            rows = allocate(lives, self.capacity)
-        except RowsExceeded as error:
-            raise self._refusal(error) from error
+        rows = allocate(lives, self.capacity)
         for key, row in zip(keys, rows, strict=True):
             _write(key, row)
+
+    def _spill_one(self, time: int) -> bool:
+        """Makes room at `time`: the object whose next use is farthest away; False if none is."""
+        place = next(op for op, times in self.times.items() if time in times)
+        best: tuple[int, SSAValue, list[Use]] | None = None
+        for values in self._places():
+            value, life = values[0], self._lifetime(values)
+            busy = any(use.operation is place for use in value.uses)
+            if len(values) > 1 or busy or not life.start < time < life.end:
+                continue
+            uses = later_uses(value, place)
+            # Times of another round count as far away.
+            nearest = min(
+                (t if t > time else t + len(self.times) * 2)
+                for t in (self.times[use.operation][0] for use in uses)
+            )
+            if best is None or nearest > best[0]:
+                best = (nearest, value, uses)
+        if best is None:
+            return False
+        spill(best[1], best[2])
+        return True
 
     # -- time ------------------------------------------------------------------------------------
 
