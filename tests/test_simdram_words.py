@@ -5,15 +5,11 @@ from __future__ import annotations
 import numpy as np
 import pytest
 from bbop_oracle import bbop_value, operand_widths
-from hypothesis import given
-from hypothesis import strategies as st
 
 from cim_opt.dialects.simdram import CONSTANT_SHIFTS, EXTENSIONS, Opcode
-from cim_opt.simulators.simdram_packing import from_rows, to_rows, words_of_row
 from cim_opt.simulators.simdram_words import compute, filled, multiply_by, resized, word_dtype
 
 WIDTHS = (1, 2, 3, 7, 8, 9, 15, 16, 17, 31, 32, 33, 63, 64)
-LANES = (0, 1, 63, 64, 65, 997)
 
 
 def corners(width: int) -> list[int]:
@@ -87,18 +83,3 @@ def test_unknown_widths_and_opcodes_are_refused() -> None:
         compute(Opcode.SHL_CONST, [one], 8, 8)
     with pytest.raises(ValueError, match="no words for median"):
         compute("median", [one], 8, 8, 3)  # pyright: ignore[reportArgumentType]
-
-
-@given(width=st.integers(1, 64), lanes=st.sampled_from(LANES), seed=st.integers(0, 2**32 - 1))
-def test_packing_is_transposition(width: int, lanes: int, seed: int) -> None:
-    values = np.random.default_rng(seed).integers(0, 2**64, lanes, np.uint64)
-    words = resized(values, width)
-    rows = to_rows(words, width)
-    assert rows.shape == (width, words_of_row(lanes))
-    for lane in {0, lanes // 2, lanes - 1} if lanes else ():
-        bits = [int(row[lane // 64]) >> lane % 64 & 1 for row in rows]
-        assert sum(bit << i for i, bit in enumerate(bits)) == words[lane]
-    assert int(np.bitwise_count(rows).sum()) == int(np.bitwise_count(words).sum())
-    back = from_rows(rows, lanes)
-    assert back.dtype == words.dtype
-    assert (back == words).all()
