@@ -14,10 +14,12 @@ from xdsl.parser import Parser
 from xdsl.universe import Universe
 from xdsl.utils.hints import isa
 
+from cim_opt.dialects.pattern import FoldOp
 from cim_opt.errors import UserError
 from cim_opt.passes.narrow_policy import Widths
 from cim_opt.passes.pattern_fuse import PatternFusePass
 from cim_opt.passes.pattern_narrow import PatternNarrowPass
+from cim_opt.passes.pattern_neutral import neutral_elements
 from cim_opt.simulators.reference import run_function
 from cim_opt.simulators.report import Report
 from cim_opt.simulators.run import run_program
@@ -160,6 +162,90 @@ def test_functions_of_all_extended_bytes(name: str, sign: str) -> None:
     body = f"%u = arith.ext{sign}i %x : i8 to i32\n%r = {name} %u : i32"
     text = elementwise(body, "i8", "i32")
     check_same(text, [np.arange(-128, 128, dtype=np.int8)], "any")
+
+
+@pytest.mark.parametrize("widths", WIDTHS)
+@pytest.mark.parametrize("name", ["shli", "shrui", "shrsi"])
+@pytest.mark.parametrize(("low", "high"), [(0, 3), (-4, 3)])
+def test_amounts_of_shifts_are_kept_whole(name: str, low: int, high: int, widths: Widths) -> None:
+    argument = (
+        f"%a: tensor<?xi32> {{pattern.range = [{low}, {high}]}}, "
+        "%b: tensor<?xi32> {pattern.range = [0, 200]}"
+    )
+    body = f"%w = arith.{name} %x, %y : i32\n%r = arith.trunci %w : i32 to i8"
+    numbers = np.arange(low, high + 1)
+    args: list[object] = [
+        np.repeat(numbers, 201).astype(np.int32),
+        np.tile(np.arange(201), len(numbers)).astype(np.int32),
+    ]
+    check_same(elementwise(body, "i32 i32", "i8", argument), args, widths)
+
+
+@pytest.mark.parametrize("widths", WIDTHS)
+def test_all_of_an_amount_matters_where_few_bits_of_the_result_do(widths: Widths) -> None:
+    body = """
+      %n = arith.muli %y, %y : i32
+      %w = arith.shli %x, %n : i32
+      %r = arith.trunci %w : i32 to i8"""
+    args: list[object] = [np.ones(100, np.int32), np.arange(100, dtype=np.int32)]
+    check_same(elementwise(body, "i32 i32", "i8"), args, widths)
+
+
+@pytest.mark.parametrize("widths", WIDTHS)
+@pytest.mark.parametrize("inner", "su")
+@pytest.mark.parametrize("outer", "su")
+def test_extensions_of_extensions(inner: str, outer: str, widths: Widths) -> None:
+    body = f"""
+      %u = arith.ext{inner}i %x : i8 to i16
+      %r = arith.ext{outer}i %u : i16 to i64"""
+    check_same(elementwise(body, "i8", "i64"), [np.arange(-128, 128, dtype=np.int8)], widths)
+
+
+FOLD = """
+func.func @main(%a: tensor<?xi32> {{pattern.range = [{low}, {high}]}}) -> i32 {{
+  %first = arith.constant {init} : i32
+  %t = pattern.reduce(%x in %a : tensor<?xi32>) init(%acc = %first : i32) {{
+    {body}
+    pattern.yield %s : i32
+  }} {combine}
+  func.return %t : i32
+}}
+"""
+LONG = 40000  # elements that the reference folds in parts
+
+
+@pytest.mark.parametrize("widths", WIDTHS)
+def test_partial_folds_start_from_the_neutral_element(widths: Widths) -> None:
+    text = FOLD.format(
+        low=-100,
+        high=-50,
+        init=-100,
+        body="%k = arith.cmpi sgt, %acc, %x : i32\n%s = arith.select %k, %acc, %x : i32",
+        combine="combine(%l, %r) {\n%m = arith.maxsi %l, %r : i32\npattern.yield %m : i32\n}",
+    )
+    values = np.random.default_rng(0).integers(-100, -50, LONG).astype(np.int32)
+    check_same(text, [values], widths)
+
+
+@pytest.mark.parametrize("widths", WIDTHS)
+def test_a_body_that_combines_sees_partial_results(widths: Widths) -> None:
+    body = """
+      %z = arith.constant 0 : i32
+      %n = arith.subi %z, %x : i32
+      %s = arith.subi %acc, %n : i32"""
+    text = FOLD.format(low=0, high=3, init=0, body=body, combine="")
+    check_same(text, [np.full(LONG, 3, np.int32)], widths)
+
+
+@pytest.mark.parametrize("kind", ["addi", "muli", "minsi", "maxui", "xori"])
+def test_neutral_elements_can_still_be_told(kind: str) -> None:
+    body = f"%s = arith.{kind} %acc, %x : i32"
+    text = FOLD.format(low=0, high=1, init=1, body=body, combine="")
+    for widths in WIDTHS:
+        module = narrowed(text, widths)
+        fold = next(op for op in module.walk() if isinstance(op, FoldOp))
+        assert neutral_elements(fold) is not None
+        check_same(text, [np.tile(np.array([1, 1, 0, 1], np.int32), LONG // 4)], widths)
 
 
 def operations(module: ModuleOp) -> list[str]:
