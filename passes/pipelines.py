@@ -7,15 +7,16 @@
 with the conversion's options handed on. With `fuse=false` the first two are left out, so that every
 pattern goes through MRAM as it is written; with `narrow=false` the third one.
 
-`pattern-to-simdram{machine=... library=... narrow=...}` is
+`pattern-to-simdram{machine=... library=... mapping=... narrow=...}` is
 
-    pattern-fuse, canonicalize, pattern-narrow{widths=any}, convert-pattern-to-simdram,
-    simdram-allocate-rows
+    pattern-fuse, canonicalize, pattern-narrow{widths=any}, pattern-group-to-reduce,
+    convert-pattern-to-simdram, simdram-allocate-rows
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp
@@ -72,6 +73,7 @@ class PatternToSimdramPipeline(ModulePass):
 
     machine: str = "simdram-1"
     library: str = "cim-opt"
+    mapping: Literal["auto", "output-stationary", "reduction-in-lane"] = "auto"
     narrow: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -80,9 +82,12 @@ class PatternToSimdramPipeline(ModulePass):
 
     def steps(self) -> list[ModulePass]:
         """The passes that this pipeline runs, in order."""
+        from cim_opt.hardware.simdram import load_machine
         from cim_opt.lowering.convert_pattern_to_simdram import ConvertPatternToSimdramPass
+        from cim_opt.passes.pattern_group_to_reduce import PatternGroupToReducePass
         from cim_opt.passes.simdram_allocate_rows import SimdramAllocateRowsPass
 
+        columns = load_machine(self.machine).lanes
         steps = _fusion()
         if self.narrow:
             from cim_opt.passes.pattern_narrow import PatternNarrowPass
@@ -90,6 +95,7 @@ class PatternToSimdramPipeline(ModulePass):
             steps.append(PatternNarrowPass(widths="any"))
         return [
             *steps,
+            PatternGroupToReducePass(columns=columns, mapping=self.mapping),
             ConvertPatternToSimdramPass(machine=self.machine),
             SimdramAllocateRowsPass(library=self.library),
         ]
