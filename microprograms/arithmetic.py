@@ -2,6 +2,7 @@
 
 from cim_opt.microprograms.frame import extended, finish, rows, unsupported
 from cim_opt.microprograms.model import C0, C1, Address, Operand, RowProgram
+from cim_opt.microprograms.short_steps import ShortSteps
 from cim_opt.microprograms.steps import Rows, Steps
 
 
@@ -170,5 +171,11 @@ def extreme(s: Steps, width: int, *, name: str, complemented: bool = False) -> R
     s.compare(greater, *ordered(rows(a), rows(b), sign == "s"), C0)
     # The order of stored rows is that of the values turned around where complemented.
     first, second = (rows(a), rows(b)) if (kind == "max") != complemented else (rows(b), rows(a))
-    s.select_words(rows(out), greater, first, second)
+    if not isinstance(s, ShortSteps):
+        s.select_words(rows(out), greater, first, second)
+        return finish(s, name, width, [a, b], [out], [scratch])
+    s.select_words(rows(out)[:-1], greater, first[:-1], second[:-1])
+    # The top bit of an unsigned maximum is 1 where either is; each turn of the order is a dual.
+    either = (kind == "max") ^ (sign == "s") ^ complemented
+    s.majority_words(rows(out)[-1:], rows(a)[-1:], rows(b)[-1:], C1 if either else C0, False)
     return finish(s, name, width, [a, b], [out], [scratch])

@@ -88,8 +88,8 @@ class _Values:
 def compile_program(program: RowProgram, places: tuple[int, ...]) -> CompiledProgram:
     """Compile `program` for rows at `places`, in the order of `caller_bits`.
 
-    Equal places are one row: an output may share the
-    row of an input. Raises IllegalCommand for a program that no subarray can execute.
+    Equal places are one row: an output may share the row of an input. Raises IllegalCommand or
+    ValueError for a program that no subarray can execute.
     """
     bits = caller_bits(program)
     if len(bits) != len(places):
@@ -123,6 +123,9 @@ def _execute(program: RowProgram, place_of: dict[Bit, int], values: _Values) -> 
             subarray.data[owner[place]] = 2 + place
     subarray.execute(_renamed(program.commands, shared) if shared else program.commands)
     written = [bit(x.name, index) for x in program.outputs for index in range(x.width)]
+    missing = [row for row in written if shared.get(row, row) not in subarray.data]
+    if missing:
+        raise ValueError(f"the program never writes {missing[0]}")
     return {place_of[row]: subarray.data[shared.get(row, row)] for row in written}
 
 

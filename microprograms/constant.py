@@ -85,7 +85,7 @@ def multiply(
     a = Operand("a", width if a_width is None else a_width)
     out = Operand("out", width, out_complemented)
     if isinstance(s, ShortSteps):
-        prices = ((6, 6), (7, 6), (6, 7))
+        prices = ((6, 6), (7, 6), (6, 7), (6, _NEVER))
     elif out_complemented:
         raise unsupported("mul_const", "no complemented product in this library", "complement it")
     else:

@@ -219,7 +219,8 @@ class RowProgram:
         """The pairs (input, output) that may share their rows, bit by bit.
 
         That is so when no command reads a bit of the input after one wrote that bit of the output.
-        Each pair holds by itself: one output shares the rows of one input at most.
+        Each pair holds by itself: one output shares the rows of one input at most. An output that
+        is an input itself shares with no other.
         """
         first_write: dict[Bit, int] = {}
         last_read: dict[Bit, int] = {}
@@ -243,5 +244,5 @@ class RowProgram:
             (source.name, target.name)
             for target in self.outputs
             for source in self.inputs
-            if source.name != target.name and may_share(source, target)
+            if target not in self.inputs and may_share(source, target)
         )

@@ -53,11 +53,30 @@ def product(
     if signed and few.width == 1:
         few, many = many, few
     if isinstance(s, ShortSteps):
-        _ShortProduct(s, out, rows(few), rows(many), signed, complemented, scratch).emit()
+        _shortest_product(s, out, rows(few), rows(many), signed, complemented, scratch)
     elif complemented:
         raise unsupported("mul", "no complemented product in this library", "complement it after")
     else:
         _product(s, out, rows(few), rows(many), signed)
+
+
+def _shortest_product(
+    s: ShortSteps,
+    out: Rows,
+    xs: Rows,
+    ys: Rows,
+    signed: bool,
+    complemented: bool,
+    scratch: Rows,
+) -> None:
+    """In complemented sums, unless there are so few that their end costs more than they save."""
+    steps = ShortSteps()
+    _ShortProduct(steps, out, xs, ys, signed, complemented, scratch).emit()
+    if len(xs) <= 4 and not complemented:
+        plain = ShortSteps()
+        _product(plain, out, xs, ys, signed)
+        steps = min(plain, steps, key=lambda x: len(x.commands))
+    s.commands += steps.commands
 
 
 def _product(s: Steps, out: Rows, xs: Rows, ys: Rows, signed: bool) -> None:

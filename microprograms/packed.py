@@ -54,7 +54,8 @@ def bind(program: RowProgram, rows: Mapping[str, Sequence[Words] | Words]) -> Bo
     """Bind the operands of `program` to rows: a list, lowest bit first, of uint64 arrays.
 
     All rows have one length, 64 lanes a word. An output may share rows with an input where
-    `program.aliases` has the pair, bit by bit; rows must not overlap in part. Scratch rows are not needed.
+    `program.aliases` has the pair, bit by bit; rows must not overlap in part.
+    Scratch rows are not needed.
     Raises ValueError for operands or rows that are not those of the program.
     """
     operands = {x.name: x for x in (*program.inputs, *program.outputs)}

@@ -185,7 +185,8 @@ class ShortSteps(Steps):
 
     def negate_if(self, out: Rows, a: Rows, sign: Address) -> None:
         """As in `Steps`; the lowest bit stays what it is: 8n - 5."""
-        self.aap(out[0], a[0])
+        if out[0] != a[0]:
+            self.aap(out[0], a[0])
         if len(out) == 1:
             return
         self._start_above_lowest(a[0], sign)
