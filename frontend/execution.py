@@ -59,7 +59,7 @@ def run(
     fetched: Sequence[Vector | Scalar],
     *,
     target: str,
-    machine: str,
+    machine: str | None,
     transfer: str,
     check: bool,
     options: dict[str, Any],

@@ -233,7 +233,7 @@ class Pipeline:
         self,
         target: str = "upmem",
         *,
-        machine: str = "upmem-2560",
+        machine: str | None = None,
         transfer: str = "measured",
         check: bool = True,
         inputs: Mapping[str, Any] | None = None,
@@ -241,7 +241,8 @@ class Pipeline:
     ) -> Execution:
         """Lowers the program, runs it on a simulated machine and gives what was fetched.
 
-        target: "upmem", or "reference" for NumPy alone. machine: a machine's name or TOML file.
+        target: "upmem", "simdram", or "reference" for NumPy alone. machine: a machine's name or
+        TOML file; None is the target's default.
         transfer: the model of host transfers, "measured" or "linear". check: compare with the
         reference. inputs: arrays for declared inputs, by name. options: of the lowering, such as
         {"tasklets": 16}.

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Generator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -16,22 +16,36 @@ from xdsl.universe import Universe
 from xdsl.utils.arg_spec import ArgSpec
 from xdsl.utils.exceptions import VerifyException
 
-from cim_opt.dialects.upmem import MACHINE_ATTRIBUTE
+from cim_opt.dialects import simdram, upmem
 from cim_opt.errors import UserError
 from cim_opt.simulators.compare import Mismatch, compare, rules_for
 from cim_opt.simulators.reference import run_function
 
 if TYPE_CHECKING:
-    from cim_opt.simulators.report import Report
+    from cim_opt.simulators.report import MachineReport
 
 Values = np.ndarray[Any, np.dtype[Any]] | np.generic
 Option = bool | int | float | str | tuple[bool, ...] | tuple[int, ...] | tuple[float | str, ...]
 """An option of a pipeline; what has several values is a tuple."""
 
-TARGETS = ("reference", "upmem")
-TARGETS_TO_COME = ("simdram", "cim", "auto")
-PIPELINES = {"upmem": "pattern-to-upmem"}
-DEFAULT_MACHINES = {"upmem": "upmem-2560"}
+TARGETS = ("reference", "upmem", "simdram")
+TARGETS_TO_COME = ("cim", "auto")
+PIPELINES = {"upmem": "pattern-to-upmem", "simdram": "pattern-to-simdram"}
+DEFAULT_MACHINES = {"upmem": "upmem-2560", "simdram": "simdram-1"}
+MACHINE_ATTRIBUTES = {"upmem": upmem.MACHINE_ATTRIBUTE, "simdram": simdram.MACHINE_ATTRIBUTE}
+
+
+@dataclass(frozen=True)
+class SimdramOptions:
+    """How target `simdram` is simulated; `None` is what the machine says.
+
+    `library` also is the one that the program is lowered for.
+    """
+
+    level: str = "bbop"
+    library: str = "cim-opt"
+    timing: str | None = None
+    activation_limit: bool | None = None
 
 
 @dataclass(frozen=True)
@@ -86,7 +100,7 @@ class RunResult:
     target: str
     machine: str | None
     outputs: list[Values]
-    report: "Report | None"
+    report: "MachineReport | None"
     check: Check | None
     lowered: ModuleOp | None
     wall_seconds: Mapping[str, float]
@@ -126,13 +140,14 @@ def run_program(
     transfer: str = "measured",
     check: bool = True,
     pipeline_options: Mapping[str, Option] | None = None,
+    simdram_options: SimdramOptions = SimdramOptions(),
     progress: Callable[[str], None] | None = None,
 ) -> RunResult:
     """Runs function `entry` of `module` on `target` and compares with the reference.
 
     `inputs` are the entry's arguments in order; their names are for the caller only. `machine`
     is the name of a machine or the path of a TOML file; None is the target's default.
-    `transfer` is the model of host transfers. The module itself is not changed: a clone is
+    `transfer` is the model of host transfers of upmem. The module itself is not changed: a clone is
     lowered by the target's named pipeline with `pipeline_options`. A module that is lowered
     already is run as it is, and not checked: what it meant before is not known. `progress` is
     called with a few words at each step. With `check` False the reference does not run.
@@ -143,8 +158,11 @@ def run_program(
     args = list(inputs.values())
     steps = _Steps(progress)
     options = {"machine": machine or DEFAULT_MACHINES.get(target, ""), **(pipeline_options or {})}
-    if is_lowered(module):
-        _check_lowered(target, machine, pipeline_options)
+    if target == "simdram":
+        options = {"library": simdram_options.library, **options}
+    lowered_for = target_of(module)
+    if lowered_for is not None:
+        _check_lowered(lowered_for, target, machine, pipeline_options)
         lowered, check = module, False
     elif target == "reference":
         with steps.step("reference", "computing the reference"):
@@ -158,7 +176,9 @@ def run_program(
         with steps.step("reference", "computing the reference"):
             expected = run_function(module, entry, args)
     with steps.step("simulate", "simulating"):
-        outputs, report = _simulate(lowered, entry, args, transfer, progress)
+        outputs, report = _simulate(
+            target, lowered, entry, args, transfer, simdram_options, progress
+        )
     compared: Check | None = None
     if expected is not None:
         with steps.step("compare", "comparing with the reference"):
@@ -166,20 +186,26 @@ def run_program(
     return RunResult(target, report.machine, outputs, report, compared, lowered, steps.seconds)
 
 
-def is_lowered(module: ModuleOp) -> bool:
-    """True when the module says the machine that it was lowered for."""
-    return MACHINE_ATTRIBUTE in module.attributes
+def target_of(module: ModuleOp) -> str | None:
+    """The target that the module was lowered for, when it says one's machine."""
+    for target, attribute in MACHINE_ATTRIBUTES.items():
+        if attribute in module.attributes:
+            return target
+    return None
 
 
 def _check_lowered(
-    target: str, machine: str | None, pipeline_options: Mapping[str, Option] | None
+    lowered_for: str,
+    target: str,
+    machine: str | None,
+    pipeline_options: Mapping[str, Option] | None,
 ) -> None:
     """Refuses what can no longer be chosen for a lowered module."""
-    if target != "upmem":
+    if target != lowered_for:
         raise UserError(
-            f"target {target} for a program that is lowered for upmem",
+            f"target {target} for a program that is lowered for {lowered_for}",
             "what it meant before is not in the file",
-            "choose --target upmem, or run the program as it was before lowering",
+            f"choose --target {lowered_for}, or run the program as it was before lowering",
         )
     if machine or pipeline_options:
         raise UserError(
@@ -211,19 +237,26 @@ def lower(module: ModuleOp, pipeline: str, options: Mapping[str, Option]) -> Mod
 
 
 def _simulate(
+    target: str,
     lowered: ModuleOp,
     entry: str,
     args: Sequence[Values],
     transfer: str,
+    options: SimdramOptions,
     say: Callable[[str], None] | None,
-) -> "tuple[list[Values], Report]":
-    from cim_opt.simulators.upmem import UpmemSimulator
+) -> "tuple[list[Values], MachineReport]":
+    """Runs a lowered module, on the machine that it carries."""
 
     def progress(fraction: float, text: str) -> None:
         if say is not None:
             say(f"simulating {text}, {fraction:.0%}")
 
-    # The lowered module carries its machine.
+    if target == "simdram":
+        from cim_opt.simulators.simdram import SimdramSimulator
+
+        return SimdramSimulator(progress=progress, **asdict(options)).run(lowered, entry, args)
+    from cim_opt.simulators.upmem import UpmemSimulator
+
     return UpmemSimulator(None, transfer, progress).run(lowered, entry, args)
 
 

@@ -115,7 +115,7 @@ class SimdramReport:
 
     def _matters(self, stage: StageReport) -> bool:
         """Leaves out index arithmetic of the host: less than a thousandth of the time."""
-        return stage.bbops > 0 or stage.seconds >= self.seconds / 1000
+        return stage.commands > 0 or stage.seconds >= self.seconds / 1000
 
 
 def _stage_lines(stages: Sequence[StageReport]) -> list[str]:

@@ -300,14 +300,105 @@ def test_a_result_of_another_length_differs(monkeypatch: pytest.MonkeyPatch) -> 
     assert "FAILED: length differs: expected 9, got 8" in outcome.out.splitlines()[-1]
 
 
+# Target simdram.
+
+
+SIMDRAM = ("--target", "simdram")
+
+
+def simdram_report(*arguments: str) -> dict[str, Any]:
+    outcome = on_text(PROGRAM, *SIMDRAM, "--size", "70000", "--report", "json", *arguments)
+    assert outcome.code == 0, outcome.err
+    run = json.loads(outcome.out)
+    assert run["check"]["ok"]
+    assert run["cycles"] is None
+    assert run["seconds"] == run["report"]["seconds"] > 0
+    return run["report"]
+
+
+def test_simdram() -> None:
+    outcome = on_text(PROGRAM, *SIMDRAM, "--size", "70000")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert outcome.out.startswith("@doubled on simdram, simdram-1\n")
+    assert "\nsimdram on simdram-1, library cim-opt, timing proteus49\n" in outcome.out
+    assert outcome.out.endswith(
+        "check: result 0 (tensor<?xi32>) equals the reference (bit-exact)\n"
+    )
+
+
+def test_simdram_options() -> None:
+    words = simdram_report()
+    rows = simdram_report("--level", "rows")
+    assert rows == words | {"level": "rows"}
+    published = simdram_report("--library", "simdram")
+    assert published["library"] == "simdram"
+    assert published["commands"] > words["commands"]
+    gem5, strict = (simdram_report("--timing", name) for name in ("gem5", "strict"))
+    assert words["compute_seconds"] < gem5["compute_seconds"] < strict["compute_seconds"]
+    Path("m.toml").write_text('base = "simdram-1"\nname = "m"\nsubarrays = 1024\n')
+    limit = "--activation-limit"
+    free, limited = (simdram_report("--machine", "m.toml", limit, on) for on in ("off", "on"))
+    assert free["compute_seconds"] == free["unlimited_seconds"]
+    assert limited["compute_seconds"] == limited["limited_seconds"] == free["limited_seconds"]
+
+
+def test_a_program_that_is_lowered_for_simdram() -> None:
+    Path("t.mlir").write_text(PROGRAM)
+    lowered = io.StringIO()
+    command = ["cim-opt", "t.mlir", "-p", "pattern-to-simdram{machine=simdram-64}"]
+    assert run_command(command, "", lowered, io.StringIO()) == 0
+    outcome = on_text(lowered.getvalue(), *SIMDRAM, "--size", "100000")
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.startswith("@doubled on simdram, simdram-64\n")
+    assert "check: none, the program was lowered already" in outcome.out
+    assert refused(on_text(lowered.getvalue(), *UPMEM, "--size", "9")) == (
+        "cim-run: error: target upmem for a program that is lowered for simdram; what it meant "
+        "before is not in the file; choose --target simdram, or run the program as it was before "
+        "lowering"
+    )
+
+
 # Refusals.
 
 
-@pytest.mark.parametrize("target", ["simdram", "cim", "auto"])
+@pytest.mark.parametrize(
+    ("option", "value", "only"),
+    [
+        ("transfer", "linear", "upmem"),
+        ("level", "rows", "simdram"),
+        ("library", "simdram", "simdram"),
+        ("timing", "gem5", "simdram"),
+        ("activation-limit", "on", "simdram"),
+    ],
+)
+def test_options_of_another_target(option: str, value: str, only: str) -> None:
+    other = {"upmem": "simdram", "simdram": "upmem"}[only]
+    for target, why in (
+        (other, f"only {only} has it"),
+        ("reference", "the reference is no machine"),
+    ):
+        outcome = on_text(PROGRAM, "--target", target, "--size", "9", f"--{option}", value)
+        assert refused(outcome) == (
+            f"cim-run: error: --{option} with --target {target}; {why}; "
+            f"leave it out, or choose --target {only}"
+        )
+
+
+@pytest.mark.parametrize("option", ["machine=simdram-64", "library=simdram"])
+def test_pipeline_options_that_have_an_option_of_their_own(option: str) -> None:
+    name = option.partition("=")[0]
+    outcome = on_text(PROGRAM, *SIMDRAM, "--size", "9", "--pipeline-options", option)
+    assert refused(outcome) == (
+        f"cim-run: error: --pipeline-options names a {name}; the run and the lowering have one "
+        f"{name}; use --{name}"
+    )
+
+
+@pytest.mark.parametrize("target", ["cim", "auto"])
 def test_targets_to_come(target: str) -> None:
     assert refused(on_text(PROGRAM, "--target", target, "--size", "3")) == (
         f"cim-run: error: target {target} is not available yet; "
-        "the targets are reference, upmem; choose one of these"
+        "the targets are reference, upmem, simdram; choose one of these"
     )
 
 
@@ -424,7 +515,8 @@ def test_an_operation_that_nobody_can_run() -> None:
 def test_help_is_quick_and_lists_every_option() -> None:
     assert cpu_seconds([TOOL, "--help"]) < 0.5
     printed = cim_run("--help").out
-    options = "target entry machine transfer input size seed report save pipeline-options"
+    options = "target entry machine transfer input size seed report save pipeline-options "
+    options += "level library timing activation-limit"
     for option in options.split():
         assert f"--{option}" in printed
 

@@ -20,7 +20,7 @@ from run_lines import run_command
 from cim_opt.errors import UserError
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
-TARGETS = ("reference", "upmem")
+TARGETS = ("reference", "upmem", "simdram")
 SIZES = (0, 1, 7, 300, 2561)
 
 # A Python example makes a program for its length, and refuses a window that is longer.

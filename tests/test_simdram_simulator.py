@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 from bbop_oracle import bbop_value, operand_widths
+from mlir_examples import mlir_blocks
 from simdram_programs import function, machine, module_of, run, run_both
 from xdsl.ir import Operation
 
@@ -496,6 +498,15 @@ def test_a_module_says_its_machine() -> None:
     named = f'module attributes {{simdram.machine = "simdram-1"}} {{\n{VECTOR_ADD}\n}}'
     _, report = SimdramSimulator().run(module_of(named), "main", [numbers(3), numbers(3)])
     assert report.machine == "simdram-1"
+
+
+def test_the_program_of_the_documentation() -> None:
+    page = (Path(__file__).parents[1] / "docs" / "simdram.md").read_text()
+    (text,) = mlir_blocks(page)
+    a, b = numbers(1000), numbers(1000)
+    (got,), report = run_both(text, [a, b])
+    assert (got == a + b).all()
+    assert report.bbops == 1
 
 
 # Everything is there.

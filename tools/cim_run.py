@@ -17,10 +17,19 @@ from cim_opt.tools.load_module import find_entry, load_module, source_name
 from cim_opt.tools.progress import progress
 
 if TYPE_CHECKING:
-    from cim_opt.simulators.run import Option, RunResult
+    from cim_opt.simulators.run import Option, RunResult, SimdramOptions
     from cim_opt.tools.run_inputs import Sizes
 
 TARGETS = ("reference", "upmem", "simdram", "cim", "auto")
+
+ONLY_FOR = {
+    "transfer": "upmem",
+    "level": "simdram",
+    "library": "simdram",
+    "timing": "simdram",
+    "activation_limit": "simdram",
+}
+"""Options that one target has, and which."""
 
 EPILOG = """\
 inputs that are not given are random from --seed: integers over the whole range of their type,
@@ -40,16 +49,19 @@ def argument_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("file", metavar="FILE.mlir", help="the program; - for stdin")
-    parser.add_argument(
-        "--target", required=True, choices=TARGETS, help="simdram, cim and auto come later"
-    )
+    parser.add_argument("--target", required=True, choices=TARGETS, help="cim and auto come later")
     parser.add_argument("--entry", metavar="F", help="the function to run (default: the only one)")
     parser.add_argument(
-        "--machine", metavar="NAME|FILE.toml", help="the machine (default for upmem: upmem-2560)"
+        "--machine",
+        metavar="NAME|FILE.toml",
+        help="the machine (default: upmem-2560 for upmem, simdram-1 for simdram)",
     )
     parser.add_argument(
-        "--transfer", choices=("measured", "linear"), help="host transfers (default: measured)"
+        "--transfer",
+        choices=("measured", "linear"),
+        help="host transfers of upmem (default: measured)",
     )
+    _add_simdram(parser)
     parser.add_argument(
         "--input",
         metavar="NAME=FILE.npy",
@@ -74,6 +86,30 @@ def argument_parser() -> argparse.ArgumentParser:
         help="options of the target's named pipeline, as cim-opt -p takes them in braces",
     )
     return parser
+
+
+def _add_simdram(parser: argparse.ArgumentParser) -> None:
+    """What only target simdram has."""
+    group = parser.add_argument_group("target simdram")
+    group.add_argument(
+        "--level",
+        choices=("bbop", "rows"),
+        help="simulates words, or every row command; the results are the same (default: bbop)",
+    )
+    group.add_argument(
+        "--library", choices=("simdram", "cim-opt"), help="the microprograms (default: cim-opt)"
+    )
+    group.add_argument(
+        "--timing",
+        choices=("proteus49", "gem5", "strict"),
+        help="how long row commands take (default: as the machine says)",
+    )
+    group.add_argument(
+        "--activation-limit",
+        choices=("on", "off"),
+        help="whether the limit on activations slows many subarrays down (default: as the machine "
+        "says)",
+    )
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -115,13 +151,20 @@ def _check_options(args: argparse.Namespace) -> None:
     if args.seed < 0:
         raise UserError(f"--seed {args.seed}", "a seed is 0 or more", "give such a number")
     if args.target == "reference":
-        for option in ("machine", "transfer", "pipeline_options"):
+        for option in ("machine", "pipeline_options", *ONLY_FOR):
             if getattr(args, option):
                 raise UserError(
                     f"--{option.replace('_', '-')} with --target reference",
                     "the reference is no machine",
-                    "leave it out, or choose --target upmem",
+                    f"leave it out, or choose --target {ONLY_FOR.get(option, 'upmem')}",
                 )
+    for option, target in ONLY_FOR.items():
+        if getattr(args, option) and args.target != target:
+            raise UserError(
+                f"--{option.replace('_', '-')} with --target {args.target}",
+                f"only {target} has it",
+                f"leave it out, or choose --target {target}",
+            )
     if args.save is not None and not Path(args.save).resolve().parent.is_dir():
         raise UserError(
             f"cannot write {args.save}", "its folder is not there", "make the folder first"
@@ -162,6 +205,7 @@ def _run_file(args: argparse.Namespace, sizes: "Sizes", files: dict[str, str]) -
             machine=args.machine,
             transfer=args.transfer or "measured",
             pipeline_options=_pipeline_options(args),
+            simdram_options=_simdram_options(args),
             progress=say,
         )
     if args.save:
@@ -171,6 +215,19 @@ def _run_file(args: argparse.Namespace, sizes: "Sizes", files: dict[str, str]) -
     else:
         print(as_text(entry, inputs, result))
     return 0 if result.check is None or result.check.ok else USER_ERROR
+
+
+def _simdram_options(args: argparse.Namespace) -> "SimdramOptions":
+    """What the options of target simdram say; the defaults for what is left out."""
+    from cim_opt.simulators.run import SimdramOptions
+
+    limit = None if args.activation_limit is None else args.activation_limit == "on"
+    return SimdramOptions(
+        level=args.level or "bbop",
+        library=args.library or "cim-opt",
+        timing=args.timing,
+        activation_limit=limit,
+    )
 
 
 def _pipeline_options(args: argparse.Namespace) -> "Mapping[str, Option]":
@@ -186,12 +243,13 @@ def _pipeline_options(args: argparse.Namespace) -> "Mapping[str, Option]":
     name = PIPELINES[args.target]
     spec = parse_spec(f"{name}{{{args.pipeline_options}}}")
     check_options("pipeline", Universe.get_multiverse().all_passes[name](), spec)
-    if "machine" in spec.parameters:
-        raise UserError(
-            "--pipeline-options names a machine",
-            "the run and the lowering have one machine",
-            "use --machine",
-        )
+    for option in ("machine", "library"):
+        if option in spec.parameters:
+            raise UserError(
+                f"--pipeline-options names a {option}",
+                f"the run and the lowering have one {option}",
+                f"use --{option}",
+            )
     return dict(spec.normalize_parameter_names().parameters)
 
 

@@ -23,6 +23,11 @@ PASSES = {
         "cim_opt.lowering.convert_pattern_to_upmem:ConvertPatternToUpmemPass"
     ),
     "pattern-to-upmem": "cim_opt.passes.pipelines:PatternToUpmemPipeline",
+    "convert-pattern-to-simdram": (
+        "cim_opt.lowering.convert_pattern_to_simdram:ConvertPatternToSimdramPass"
+    ),
+    "simdram-allocate-rows": "cim_opt.passes.simdram_allocate_rows:SimdramAllocateRowsPass",
+    "pattern-to-simdram": "cim_opt.passes.pipelines:PatternToSimdramPipeline",
 }
 
 PASS_SUMMARIES = {
@@ -31,6 +36,10 @@ PASS_SUMMARIES = {
     "convert-pattern-to-upmem": "place, distribute and lower pattern operations to upmem",
     "pattern-to-upmem": "named pipeline: pattern-fuse, canonicalize, pattern-narrow, "
     "convert-pattern-to-upmem; fuse=false leaves out the first two, narrow=false the third",
+    "convert-pattern-to-simdram": "turn pattern operations into bbops on vertical objects",
+    "simdram-allocate-rows": "give every vertical object of a simdram program its D rows",
+    "pattern-to-simdram": "named pipeline: pattern-fuse, canonicalize, pattern-narrow, "
+    "convert-pattern-to-simdram, simdram-allocate-rows",
 }
 """One line a pass for `--help`, kept here so that no pass module is imported for it."""
 
