@@ -1,7 +1,7 @@
 """Steps of the library `cim-opt`: the same operations in fewer row commands.
 
-The sequences were found by exhaustive search over the commands of one bit step, from a state of
-the B-group to the next, shortest first.
+Most sequences were found by exhaustive search over the commands of one bit step, from a state of
+the B-group to the next, shortest first; the rest by hand from those.
 """
 
 from cim_opt.microprograms.model import (

@@ -4,8 +4,8 @@ A `Steps` object collects the commands of one program. Its methods append what c
 in all lanes, or one operation on words; the library `cim-opt` overrides those that it does with
 fewer commands (short_steps.py).
 
-Steps of this library are derived as SIMDRAM does: majorities and complements, operands copied into
-the B-group, no command that fuses a majority with the copy of its result inside a step. M(x,y,z) is
+They issue as many commands as published for SIMDRAM wherever the published sequence is right; the
+sequences themselves are our own. M(x,y,z) is
 the majority, x' the complement.
 """
 
