@@ -8,14 +8,20 @@ import numpy as np
 from bbop_oracle import bbop_value, operand_widths
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simdram_programs import function, machine, run_both
+from simdram_programs import function, machine, module_of, run_both
 
+from cim_opt.dialects import simdram
 from cim_opt.dialects.simdram import CONSTANT_SHIFTS, EXTENSIONS, Opcode
+from cim_opt.dialects.simdram_machine import machine_attribute
 from cim_opt.microprograms.library import LIBRARY_NAMES
+from cim_opt.passes.simdram_allocate_rows import Maker, SimdramAllocateRowsPass
+from cim_opt.tools.load_module import full_context
 
 LANES = (0, 1, 63, 64, 65, 97, 200)
-# Four subarrays of 64 columns, so that 65 lanes and more take several tiles.
-SMALL = machine(columns=64, row_bytes=8, subarrays=4)
+# Four subarrays of 64 columns, so that 65 lanes and more take several tiles. Rows for everything.
+SMALL = machine(columns=64, row_bytes=8, subarrays=4, data_rows=4096)
+# Rows for a few objects of 64 bits and what a division needs: others are spilled.
+TIGHT = machine(columns=64, row_bytes=8, subarrays=4, data_rows=600)
 
 
 @dataclass
@@ -144,3 +150,22 @@ def test_random_programs(case: tuple[Program, list[np.ndarray]], library: str) -
         assert got.view(np.uint64).tolist() == values
     tiles = -(-program.lanes // 64)
     assert report.read_back.bytes == len(results) * tiles * 64 * 8
+
+
+@settings(max_examples=60, deadline=None)
+@given(case=programs(), library=st.sampled_from(LIBRARY_NAMES))
+def test_random_programs_with_their_rows(
+    case: tuple[Program, list[np.ndarray]], library: str
+) -> None:
+    """Rows that the pass gives never overlap, and what does not fit goes through the host."""
+    program, inputs = case
+    module = module_of(text_of(program, len(inputs)))
+    module.attributes[simdram.MACHINE_ATTRIBUTE] = machine_attribute(TIGHT)
+    SimdramAllocateRowsPass(library=library).apply(full_context(), module)
+    module.verify()
+    makers = [op for op in module.walk() if isinstance(op, Maker)]
+    assert all(op.row is not None for op in makers)
+    results, report = run_both(module, [program.lanes, *inputs], machine=TIGHT, library=library)
+    for got, (_, values) in zip(results, program.objects, strict=True):
+        assert got.view(np.uint64).tolist() == values
+    assert report.rows_peak <= 600
