@@ -5,8 +5,7 @@ in all lanes, or one operation on words; the library `cim-opt` overrides those t
 fewer commands (short_steps.py).
 
 They issue as many commands as published for SIMDRAM wherever the published sequence is right; the
-sequences themselves are our own. M(x,y,z) is
-the majority, x' the complement.
+sequences themselves are our own. M(x,y,z) is the majority, x' the complement.
 """
 
 from collections.abc import Sequence
