@@ -13,7 +13,7 @@ Operands are called a, b and out; `choice` is one bit, `acc` is read and written
 import difflib
 import inspect
 from collections.abc import Callable
-from functools import cache, partial
+from functools import cache, lru_cache, partial
 
 from cim_opt.errors import UserError
 from cim_opt.microprograms import arithmetic, bitcount, constant, divide, logic, multiply, shift
@@ -75,7 +75,7 @@ class Library:
         self._steps = steps
 
     def program(self, operation: str, width: int, **options: int | bool | None) -> RowProgram:
-        """The row program of an operation on `width` bits; the same object for the same call.
+        """The row program of an operation on `width` bits; kept for the next call.
 
         `options(operation)` lists its options. Raises UserError for an unknown operation or
         option, a width outside 1 to 64, and a variant that the library does not have.
@@ -115,7 +115,7 @@ def _emitter(operation: str) -> Emitter:
     return _OPERATIONS[operation]
 
 
-@cache
+@lru_cache(maxsize=2048)
 def _program(
     steps: type[Steps],
     operation: str,

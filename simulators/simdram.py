@@ -153,7 +153,7 @@ class SimdramEvaluator(HostEvaluator):
 
         def reusable(other: VerticalObject) -> bool:
             last = all(v in ending for v, x in self.rows.live.items() if x is other)
-            return last and all(recipe.may_share(n) for n, x in enumerate(args) if x is other)
+            return last and all(n in recipe.shared for n, x in enumerate(args) if x is other)
 
         row = self.rows.result(op, width, _number(op.row), reusable)
         made = VerticalObject(width, lanes, row)

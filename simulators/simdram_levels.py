@@ -77,11 +77,11 @@ class _Subarray:
     """Rows that one program is bound to: its operands are copied in, its result out."""
 
     def __init__(self, recipe: Recipe, words: int) -> None:
-        assert recipe.program is not None
-        operands = (*recipe.program.inputs, *recipe.program.outputs)
+        program = recipe.program()
+        operands = (*program.inputs, *program.outputs)
         self.rows: list[Rows] = [np.empty((x.width, words), np.uint64) for x in operands]
         flat = [row for operand in self.rows for row in operand]
-        self.bound = BoundProgram(recipe.compiled, flat, words)
+        self.bound = BoundProgram(recipe.compiled(), flat, words)
 
     def run(self, inputs: Sequence[Rows], result: Rows) -> None:
         """Executes the program on the inputs' rows."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
 
 from cim_opt.dialects.simdram import Opcode
 from cim_opt.dialects.simdram_programs import bbop_program, fill_program, mul_scalar_program
@@ -20,45 +19,43 @@ WordFunction = Callable[[Sequence[Words], int], Words]
 
 @dataclass(frozen=True, eq=False)
 class Recipe:
-    """What one operation issues: a row program, and the same on words.
+    """What one operation issues, and the same on words.
 
-    Without a program it issues nothing: the transposition unit writes the rows.
+    `scratch_rows` are D rows that it needs besides those of operands and result; the result may lie
+    in the rows of the operands that `shared` numbers. The program itself is made when it is asked
+    for: a loop over a table of scalars has thousands of them.
     """
 
-    program: RowProgram | None
+    counts: Counts
+    scratch_rows: int
+    shared: frozenset[int]
     words: WordFunction
+    make: Callable[[], RowProgram] | None
+    """None where nothing is issued: the transposition unit writes the rows."""
 
-    @property
-    def counts(self) -> Counts:
-        """Row commands in one subarray."""
-        return self.program.counts if self.program else Counts(0, 0)
-
-    @property
-    def scratch_rows(self) -> int:
-        """D rows that it needs besides those of operands and result."""
-        return self.program.scratch_rows if self.program else 0
-
-    def may_share(self, operand: int) -> bool:
-        """Whether the result may lie in the rows of this operand."""
-        if self.program is None:
-            return False
-        pair = (self.program.inputs[operand].name, self.program.outputs[0].name)
-        return pair in self.program.aliases
-
-    @cached_property
     def compiled(self) -> CompiledProgram:
         """The program for packed rows: those of the operands in order, then of the result."""
-        assert self.program is not None
-        places = range(len(caller_bits(self.program)))
-        return compile_program(self.program, tuple(places))
+        program = self.program()
+        return compile_program(program, tuple(range(len(caller_bits(program)))))
+
+    def program(self) -> RowProgram:
+        """The row program."""
+        assert self.make is not None
+        return self.make()
 
 
-NO_PROGRAM = Recipe(None, lambda args, lanes: args[0])
+def _recipe(make: Callable[[], RowProgram], words: WordFunction) -> Recipe:
+    program = make()
+    (out,) = program.outputs
+    shared = (n for n, x in enumerate(program.inputs) if (x.name, out.name) in program.aliases)
+    return Recipe(program.counts, program.scratch_rows, frozenset(shared), words, make)
+
+
+NO_PROGRAM = Recipe(Counts(0, 0), 0, frozenset(), lambda args, lanes: args[0], None)
 """What bringing data in issues."""
 
-
-MAX_RECIPES = 4096
-"""Recipes that are kept: programs for many numbers would fill the memory."""
+MAX_RECIPES = 65536
+"""Recipes that are kept; the libraries keep fewer programs."""
 
 
 class Programs:
@@ -69,42 +66,34 @@ class Programs:
         self._library = load_library(library)
         self._recipes: dict[object, Recipe] = {}
 
-    def _kept(self, key: object, make: Callable[[], Recipe]) -> Recipe:
-        if key not in self._recipes:
-            if len(self._recipes) >= MAX_RECIPES:
-                self._recipes.clear()
-            self._recipes[key] = make()
-        return self._recipes[key]
-
     def bbop(self, opcode: Opcode, width: int, out: int, amount: int | None) -> Recipe:
         """A bbop on values of `width` bits with a result of `out`; `amount` of a constant shift."""
-
-        def make() -> Recipe:
-            return Recipe(
-                bbop_program(self._library, opcode, width, out, amount),
-                lambda args, lanes: simdram_words.compute(opcode, args, width, out, amount),
-            )
-
-        return self._kept((opcode, width, out, amount), make)
+        return self._kept(
+            (opcode, width, out, amount),
+            lambda: bbop_program(self._library, opcode, width, out, amount),
+            lambda args, lanes: simdram_words.compute(opcode, args, width, out, amount),
+        )
 
     def fill(self, width: int, scalar: int) -> Recipe:
         """The low `width` bits of a number in all lanes."""
-
-        def make() -> Recipe:
-            return Recipe(
-                fill_program(self._library, width, scalar),
-                lambda args, lanes: simdram_words.filled(scalar, lanes, width),
-            )
-
-        return self._kept(("fill", width, scalar), make)
+        return self._kept(
+            ("fill", width, scalar),
+            lambda: fill_program(self._library, width, scalar),
+            lambda args, lanes: simdram_words.filled(scalar, lanes, width),
+        )
 
     def mul_scalar(self, width: int, scalar: int) -> Recipe:
         """All lanes times a number, modulo 2**width."""
+        return self._kept(
+            ("mul_scalar", width, scalar),
+            lambda: mul_scalar_program(self._library, width, scalar),
+            lambda args, lanes: simdram_words.multiply_by(args[0], scalar, width),
+        )
 
-        def make() -> Recipe:
-            return Recipe(
-                mul_scalar_program(self._library, width, scalar),
-                lambda args, lanes: simdram_words.multiply_by(args[0], scalar, width),
-            )
-
-        return self._kept(("mul_scalar", width, scalar), make)
+    def _kept(self, key: object, make: Callable[[], RowProgram], words: WordFunction) -> Recipe:
+        recipe = self._recipes.get(key)
+        if recipe is None:
+            if len(self._recipes) >= MAX_RECIPES:
+                self._recipes.clear()
+            recipe = self._recipes[key] = _recipe(make, words)
+        return recipe

@@ -526,11 +526,12 @@ def test_every_opcode_has_a_cost(name: str, opcode: Opcode) -> None:
     amount = 3 if opcode in CONSTANT_SHIFTS else None
     recipe = Programs(name).bbop(opcode, widths[-1], out, amount)
     assert recipe.counts.total >= out
-    assert recipe.program is not None
-    assert [operand.width for operand in recipe.program.inputs] == widths
-    assert [operand.width for operand in recipe.program.outputs] == [out]
-    assert not any(x.complemented for x in (*recipe.program.inputs, *recipe.program.outputs))
-    assert len(recipe.compiled.operations) >= out
+    program = recipe.program()
+    assert recipe.counts == program.counts
+    assert [operand.width for operand in program.inputs] == widths
+    assert [operand.width for operand in program.outputs] == [out]
+    assert not any(x.complemented for x in (*program.inputs, *program.outputs))
+    assert len(recipe.compiled().operations) >= out
 
 
 def test_the_table_names_every_opcode() -> None:
