@@ -22,6 +22,7 @@ from xdsl.dialects.builtin import (
     IntegerAttr,
     IntegerType,
     TensorType,
+    UnitAttr,
     i1,
     i64,
 )
@@ -237,6 +238,9 @@ class TransposeOp(IRDLOperation):
 class FillOp(IRDLOperation):
     """Every lane gets a host scalar: one row copy of constant zeros or ones a bit.
 
+    With `constant` it is no rows of its own and costs nothing: bbops that read it address the
+    constant rows, C0 and C1, for its bits. Then only bbops may use it.
+
     ```mlir
     %x = simdram.fill %s count %n : i32 -> !simdram.vec<32>
     ```
@@ -245,15 +249,28 @@ class FillOp(IRDLOperation):
     name = "simdram.fill"
     scalar = operand_def(IntegerType | IndexType)
     count = operand_def(IndexType)
+    constant = opt_prop_def(UnitAttr)
     row = opt_prop_def(IntegerAttr.constr(i64))
     result = result_def(VecType)
     assembly_format = (
-        "$scalar `count` $count (`row` $row^)? attr-dict `:` type($scalar) `->` type($result)"
+        "$scalar `count` $count (`constant` $constant^)? (`row` $row^)? attr-dict "
+        "`:` type($scalar) `->` type($result)"
     )
     traits = traits_def(Pure())
 
     def __init__(self, scalar: SSAValue, count: SSAValue, width: int):
         super().__init__(operands=[scalar, count], result_types=[VecType(width)])
+
+    def verify_(self) -> None:
+        if self.constant is None:
+            return
+        if self.row is not None:
+            raise VerifyException("a constant has no rows of its own")
+        for use in self.result.uses:
+            if not isinstance(use.operation, BbopOp | MulScalarOp):
+                raise VerifyException(
+                    f"a constant is used by bbops only, not '{use.operation.name}'"
+                )
 
 
 @irdl_op_definition

@@ -8,6 +8,7 @@ After, with the first of 32 rows, and rows of its own for the microprogram's tem
 
     %s = simdram.bbop add(%x, %y) row 64 : (...) -> !simdram.vec<32>
 
+A scalar that only bbops read gets none: it is `constant`, its bits are the rows of zeros and ones.
 Rows are used again when an object is dead. An object that a loop carries has one place; where the
 loop would have it in two, a `copy` moves it. Where live objects take more rows than a subarray has,
 those needed last are made again later, or kept by the host (`simdram_spill`). A program is refused
@@ -20,7 +21,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, i64
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue, Use
 from xdsl.passes import ModulePass
@@ -74,6 +75,9 @@ class _Allocation:
     def run(self) -> None:
         for loop in [op for op in self.function.walk() if isinstance(op, scf.ForOp)]:
             _settle_loop(loop, self.library)
+        for op in self.function.walk():
+            if isinstance(op, FillOp):
+                _make_constant(op)
         while True:
             self.times.clear()
             self._number(self.function.body.block, 0)
@@ -173,7 +177,8 @@ class _Allocation:
                     seen.update(values)
         for op in self.function.walk():
             for value in op.results:
-                if isinstance(value.type, VecType) and value not in seen:
+                constant = isinstance(op, FillOp) and op.constant is not None
+                if isinstance(value.type, VecType) and value not in seen and not constant:
                     places.append([value])
         return places
 
@@ -230,6 +235,12 @@ def _settle_loop(loop: scf.ForOp, library: Library) -> None:
             copy = BbopOp(Opcode.COPY, [value], width_of(value))
             _insert_before(copy, last)
             last.operands[index] = copy.result
+
+
+def _make_constant(op: FillOp) -> None:
+    """A scalar that only bbops read needs no rows: they address the constant rows."""
+    if all(isinstance(use.operation, BbopOp | MulScalarOp) for use in op.result.uses):
+        op.properties["constant"] = UnitAttr()
 
 
 def _only_use(value: SSAValue, user: Operation) -> bool:

@@ -36,7 +36,7 @@ from cim_opt.simulators.host_cost import Work
 from cim_opt.simulators.reference import Handler, HostEvaluator, checked_arguments
 from cim_opt.simulators.simdram_account import Account
 from cim_opt.simulators.simdram_levels import LEVELS, Level
-from cim_opt.simulators.simdram_objects import Lifetimes, RowMap, VerticalObject
+from cim_opt.simulators.simdram_objects import NO_ROWS, Lifetimes, RowMap, VerticalObject
 from cim_opt.simulators.simdram_programs import NO_PROGRAM, Programs, Recipe
 from cim_opt.simulators.simdram_report import SimdramReport
 from cim_opt.simulators.simdram_words import Words, resized, word_dtype
@@ -127,7 +127,7 @@ class SimdramEvaluator(HostEvaluator):
     def _set(self, targets: Sequence[SSAValue], values: Sequence[tuple[Values, bool]]) -> None:
         super()._set(targets, values)
         for target, (value, _) in zip(targets, values, strict=True):
-            if isinstance(value, VerticalObject):
+            if isinstance(value, VerticalObject) and target not in self.lifetimes.unused:
                 self.rows.bind(target, value)
 
     def _run(self, block: Block) -> list[tuple[Values, bool]]:
@@ -233,6 +233,10 @@ class SimdramEvaluator(HostEvaluator):
         scalar = _scalar_bits(op, op.scalar, args[0], width_of(op.result))
         lanes = self._lanes(op, args[1])
         recipe = self.programs.fill(width_of(op.result), scalar)
+        if op.constant is not None:
+            made = VerticalObject(width_of(op.result), lanes, NO_ROWS)
+            made.data = self.level.run(recipe, (), made)
+            return [made]
         made = self._make(op, lanes, (), recipe)
         made.data = self.level.run(recipe, (), made)
         self.book.bbop(op, recipe.counts, lanes)

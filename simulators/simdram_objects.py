@@ -20,6 +20,9 @@ from cim_opt.dialects.simdram import VecType
 from cim_opt.errors import UserError
 from cim_opt.locations import location_of
 
+NO_ROWS = -1
+"""First row of a constant, whose bits are the constant rows C0 and C1."""
+
 
 @dataclass(eq=False)
 class VerticalObject:
@@ -48,6 +51,8 @@ class Lifetimes:
 
     def __init__(self, module: ModuleOp):
         self.ending: dict[Operation, list[SSAValue]] = {}
+        self.unused: set[SSAValue] = set()
+        """What a loop carries and its body does not use: dead as soon as a round begins."""
         self.made: dict[Block, list[SSAValue]] = {}
         """The vertical values of every block."""
         self.handed_on: set[tuple[SSAValue, Operation]] = set()
@@ -69,6 +74,8 @@ class Lifetimes:
         if not users:
             if isinstance(value.owner, Operation):
                 self.ending.setdefault(value.owner, []).append(value)
+            else:
+                self.unused.add(value)
             return
         last = max(users, key=order.__getitem__)
         if last.has_trait(IsTerminator):
@@ -100,7 +107,8 @@ class RowMap:
 
     def bind(self, value: SSAValue, made: VerticalObject) -> None:
         """From now on `value` is this object."""
-        self.live[value] = made
+        if made.row != NO_ROWS:
+            self.live[value] = made
 
     def drop(self, values: Iterable[SSAValue]) -> None:
         """These values are needed no more."""

@@ -189,3 +189,20 @@ func.func @f(%a: tensor<4xi8>, %m: tensor<4xi1>) {
   %r = simdram.compact %a by %m scale 1 : tensor<4xi8>, tensor<4xi1> -> tensor<2x2xi8>
   func.return
 }
+
+// -----
+
+// CHECK: a constant has no rows of its own
+func.func @f(%s: i8, %n: index) {
+  %x = simdram.fill %s count %n constant row 8 : i8 -> !simdram.vec<8>
+  func.return
+}
+
+// -----
+
+// CHECK: a constant is used by bbops only, not 'simdram.read'
+func.func @f(%s: i8, %n: index, %d: tensor<?xi8>) {
+  %x = simdram.fill %s count %n constant : i8 -> !simdram.vec<8>
+  %r = simdram.read %x into %d[%n] stride %n : !simdram.vec<8>, tensor<?xi8>
+  func.return
+}
