@@ -1,4 +1,4 @@
-"""What xDSL's tools get from cim-opt: dialects and passes by name.
+"""What xDSL's tools get from cim-opt: dialects, passes and targets by name.
 
 Every start of `xdsl-opt` in the environment loads this module, so it holds only names and
 factories; the factories import what they return when it is first asked for.
@@ -43,6 +43,10 @@ PASS_SUMMARIES = {
 }
 """One line a pass for `--help`, kept here so that no pass module is imported for it."""
 
+TARGETS = {
+    "simdram-bbop": "cim_opt.lowering.translate_simdram_to_bbop:BbopTarget",
+}
+
 
 def _lazy(where: str) -> Callable[[], Any]:
     """A factory that imports `module:name` when it is called."""
@@ -57,4 +61,5 @@ def _lazy(where: str) -> Callable[[], Any]:
 CIM_UNIVERSE = Universe(
     all_dialects={name: _lazy(where) for name, where in DIALECTS.items()},
     all_passes={name: _lazy(where) for name, where in PASSES.items()},
+    all_targets={name: _lazy(where) for name, where in TARGETS.items()},
 )
