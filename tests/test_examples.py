@@ -8,6 +8,7 @@ import io
 import json
 import subprocess
 import sys
+import time
 from collections.abc import Callable, Sequence
 from importlib import import_module
 from pathlib import Path
@@ -214,16 +215,47 @@ def test_camera_without_scikit_image(
     assert "run: pip install -e '.[examples]'" in capsys.readouterr().err
 
 
-# Sizes around the number of DPUs, and large ones.
+# Sizes around the number of DPUs and of columns, and large ones.
+
+LARGEST = 16777216
+AROUND_DPUS = (2559, 2560, 2561)
+AROUND_COLUMNS = (65535, 65536, 65537)
+DEFAULT_MACHINES = {"upmem": "upmem-2560", "simdram": "simdram-1"}
 
 
-@pytest.mark.parametrize("size", [0, 1, 7, 2559, 2560, 2561, 1000003, 16777216])
-def test_dot_product_of_size(size: int) -> None:
+def run_of_size(name: str, target: str, size: int) -> Any:
+    """The JSON of a run of the MLIR example on random inputs of that size."""
     out, err = io.StringIO(), io.StringIO()
-    argv = ["cim-run", str(EXAMPLES / "dot_product.mlir"), "--target", "upmem", "--report", "json"]
+    argv = ["cim-run", str(EXAMPLES / f"{name}.mlir"), "--target", target, "--report", "json"]
     code = run_command([*argv, "--size", str(size)], "", out, err)
     assert code == 0, out.getvalue() + err.getvalue()
-    run = json.loads(out.getvalue())
+    return json.loads(out.getvalue())
+
+
+@pytest.mark.parametrize("target", DEFAULT_MACHINES)
+@pytest.mark.parametrize("size", [0, 1, 7, *AROUND_DPUS, *AROUND_COLUMNS, 1000003, LARGEST])
+def test_dot_product_of_size(size: int, target: str) -> None:
+    run = run_of_size("dot_product", target, size)
     assert run["check"]["ok"] is True
-    assert run["machine"] == "upmem-2560"
+    assert run["machine"] == DEFAULT_MACHINES[target]
     assert run["seconds"] >= 0
+
+
+@pytest.mark.usefixtures("examples_importable")
+@pytest.mark.parametrize("size", AROUND_COLUMNS)
+@pytest.mark.parametrize("name", CASES)
+def test_around_one_tile_of_columns(name: str, size: int) -> None:
+    inputs = CASES[name].inputs(size, np.random.default_rng(size))
+    run = getattr(import_module(name), name)(*inputs.values(), target="simdram")
+    assert_same(list(run), CASES[name].expected(**inputs))
+    assert run.check.ok
+
+
+def test_the_largest_vectors_are_added_on_simdram_within_seconds() -> None:
+    start = time.process_time()
+    run = run_of_size("vector_add", "simdram", LARGEST)
+    assert time.process_time() - start < 5
+    assert run["check"]["ok"] is True
+    # Every tile of 65,536 columns is full, and each is one addition.
+    assert run["report"]["bbops"] == LARGEST // 65536
+    assert run["report"]["utilisation"] == 1
