@@ -89,7 +89,8 @@ class SimdramFunctionLowering(FunctionLowering):
                 continue
             _check_types(op)
             if isinstance(op, FoldOp | FilterBase):
-                self._finish(roots, op)
+                with emit.at(op):
+                    self._finish(roots, op)
                 continue
             vectors.producers.update((out, (op, i)) for i, out in enumerate(op.outs))
             pending += [out for out in op.outs if _fetched(out)]
@@ -128,7 +129,10 @@ class SimdramFunctionLowering(FunctionLowering):
                 same.append(value)
         pending.clear()
         for _, group in groups:
-            for old, new in zip(group, roots.elementwise(group), strict=True):
+            producer, _ = roots.vectors.producers[group[0]]
+            with roots.emit.at(producer):
+                results = roots.elementwise(group)
+            for old, new in zip(group, results, strict=True):
                 self._bind(roots.emit, old, new)
 
     def _bind(self, emit: Emitter, old: SSAValue, new: SSAValue) -> None:

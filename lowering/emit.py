@@ -8,7 +8,14 @@ from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
 from xdsl.dialects import arith, memref, scf
-from xdsl.dialects.builtin import DenseIntOrFPElementsAttr, FloatAttr, IndexType, IntegerAttr
+from xdsl.dialects.builtin import (
+    DenseIntOrFPElementsAttr,
+    FloatAttr,
+    IndexType,
+    IntegerAttr,
+    LocationAttr,
+    UnknownLoc,
+)
 from xdsl.ir import Attribute, Block, Operation, OpResult, Region, SSAValue
 from xdsl.utils.hints import isa
 
@@ -42,7 +49,8 @@ class Loop:
 class Emitter:
     """Appends operations to a block; constants go once to the head of the outermost block.
 
-    `location` is given to every operation, so that errors point to the user's text.
+    What is inserted `at` a place of the user's text, and has no place of its own, gets that one, so
+    that errors and reports point there.
     """
 
     def __init__(self, block: Block):
@@ -52,11 +60,21 @@ class Emitter:
         # What was already computed, in this block and in those around it.
         self._known: list[dict[Hashable, Any]] = [{}]
         self._last_constant: Operation | None = None
+        self._location: LocationAttr | None = None
 
     def insert(self, op: OpT) -> OpT:
         """Appends `op` to the current block."""
+        if self._location is not None and isinstance(op.location, UnknownLoc):
+            op.location = self._location
         self.block.add_op(op)
         return op
+
+    @contextmanager
+    def at(self, origin: Operation) -> Generator[None]:
+        """What is inserted meanwhile comes from `origin`."""
+        before, self._location = self._location, origin.location
+        yield
+        self._location = before
 
     def constant(self, attr: Attribute) -> SSAValue:
         """The value of a constant, made at most once."""
