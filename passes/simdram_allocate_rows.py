@@ -288,6 +288,7 @@ def _carries(op: Operation, old: SSAValue, new: SSAValue) -> bool:
 
 def _insert_before(op: Operation, place: Operation) -> None:
     assert place.parent is not None
+    op.location = place.location
     place.parent.insert_op_before(op, place)
 
 

@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
-from simdram_programs import function, machine, run, run_both
+from simdram_programs import function, machine, module_of, run, run_both
 
 from cim_opt.errors import UserError
 from cim_opt.hardware.simdram import TIMINGS, load_machine
 from cim_opt.microprograms.library import library
 from cim_opt.simulators.report import MachineReport
+from cim_opt.simulators.run import lower
 from cim_opt.simulators.simdram_report import SimdramReport
 
 COMMAND_NS = {"proteus49": (49.0, 49.0), "gem5": (50.16, 46.16)}
@@ -155,6 +156,31 @@ def test_a_fill_costs_one_copy_a_row() -> None:
     assert report.compute_seconds == pytest.approx(32 * 49e-9)
 
 
+def test_a_constant_costs_nothing_and_takes_no_rows() -> None:
+    text = function(
+        """
+        %c0 = arith.constant 0 : index
+        %c1 = arith.constant 1 : index
+        %n = arith.constant 9 : index
+        %k = simdram.fill %s count %n constant : i8 -> !simdram.vec<8>
+        %x = simdram.transpose %a[%c0] stride %c1 count %n : tensor<9xi8> -> !simdram.vec<8>
+        %y = simdram.bbop add(%x, %k) : (!simdram.vec<8>, !simdram.vec<8>) -> !simdram.vec<8>
+        %z = simdram.bbop sub(%k, %y) : (!simdram.vec<8>, !simdram.vec<8>) -> !simdram.vec<8>
+        %r = simdram.read %z into %a[%c0] stride %c1 : !simdram.vec<8>, tensor<9xi8>
+        func.return %r : tensor<9xi8>
+        """,
+        "%a: tensor<9xi8>, %s: i8",
+        "tensor<9xi8>",
+    )
+    a = np.arange(9, dtype=np.int8)
+    for scalar in (0, -1, 77):
+        (got,), report = run_both(text, [a, scalar])
+        assert (got == -a).all()
+        own = library("cim-opt")
+        assert report.commands == own.counts("add", 8).total + own.counts("sub", 8).total
+        assert (report.bbops, report.rows_peak) == (2, 16)
+
+
 def test_a_scalar_of_zero_costs_a_fill() -> None:
     text = function(
         """
@@ -236,6 +262,27 @@ def test_stages_are_the_places_in_the_text_and_add_up() -> None:
     assert stages["test.mlir:7:5"].compute_seconds == pytest.approx(report.compute_seconds)
     assert stages["test.mlir:10:3"].read_seconds == report.read_back.seconds > 0
     assert sum(stage.seconds for stage in report.stages) == pytest.approx(report.seconds)
+
+
+def test_stages_of_a_lowered_program_are_its_patterns() -> None:
+    module = module_of(
+        """func.func @main(%a: tensor<?xi32>) -> (tensor<?xi32>, i32) {
+  %zero = arith.constant 0 : i32
+  %s = pattern.scan(%x in %a : tensor<?xi32>) init(%acc = %zero : i32) {
+    %t = arith.addi %acc, %x : i32
+    pattern.yield %t : i32
+  }
+  %m = pattern.reduce(%x in %a : tensor<?xi32>) init(%acc = %zero : i32) {
+    %t = arith.xori %acc, %x : i32
+    pattern.yield %t : i32
+  }
+  func.return %s, %m : tensor<?xi32>, i32
+}"""
+    )
+    lowered = lower(module, "pattern-to-simdram", {})
+    _, report = run(lowered, [np.arange(200_000, dtype=np.int32)])
+    names = [stage.name for stage in report.stages if stage.commands]
+    assert names == ["test.mlir:3:3", "test.mlir:7:3"]
 
 
 def test_json_has_what_all_machines_have() -> None:

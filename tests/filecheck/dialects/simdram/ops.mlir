@@ -66,5 +66,8 @@ func.func @rows(%a: tensor<8xi8>, %n: index, %k: i8) {
   // CHECK-NEXT: %p = simdram.mul_scalar %h, %k row 0 scratch 32 {note} : !simdram.vec<8>, i8
   // GENERIC-NEXT: %p = "simdram.mul_scalar"(%h, %k) <{row = 0 : i64, scratch = 32 : i64}> {note} :
   %p = simdram.mul_scalar %h, %k row 0 scratch 32 {note} : !simdram.vec<8>, i8
+  // CHECK-NEXT: %c = simdram.fill %k count %n constant {note} : i8 -> !simdram.vec<8>
+  // GENERIC-NEXT: %c = "simdram.fill"(%k, %n) <{constant}> {note} :
+  %c = simdram.fill %k count %n constant {note} : i8 -> !simdram.vec<8>
   func.return
 }
