@@ -1,4 +1,4 @@
-"""Helpers for tests that lower programs to SIMDRAM, simulate them and compare with the reference."""
+"""Helpers for tests that lower programs to SIMDRAM, simulate them and compare the results."""
 
 from __future__ import annotations
 
