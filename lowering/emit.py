@@ -59,6 +59,7 @@ class Emitter:
         self._constants: dict[Attribute, SSAValue] = {}
         # What was already computed, in this block and in those around it.
         self._known: list[dict[Hashable, Any]] = [{}]
+        self._blocks = [block]
         self._last_constant: Operation | None = None
         self._location: LocationAttr | None = None
 
@@ -104,6 +105,30 @@ class Emitter:
         result = build()
         self._known[-1][key] = result
         return result
+
+    def once_outside(
+        self, key: Hashable, operands: Sequence[SSAValue], build: Callable[[], ResultT]
+    ) -> ResultT:
+        """Like `once`, and built outside of the loops around that do not change the operands."""
+
+        def built() -> ResultT:
+            depth = max(self._depth(value) for value in operands)
+            inner, self.block = self.block, self._blocks[depth]
+            try:
+                result = build()
+            finally:
+                self.block = inner
+            self._known[depth][key] = result
+            return result
+
+        return self.once(key, built)
+
+    def _depth(self, value: SSAValue) -> int:
+        """How many of the blocks being built lie around the one that makes `value`."""
+        home = value.owner if isinstance(value.owner, Block) else value.owner.parent
+        if home in self._blocks:
+            return self._blocks.index(home)
+        return len(self._blocks) - 1
 
     def value(self, index: Index) -> SSAValue:
         """An index as a value."""
@@ -199,11 +224,13 @@ class Emitter:
         """Appends to `block` for a while."""
         outer, self.block = self.block, block
         self._known.append({})
+        self._blocks.append(block)
         try:
             yield
         finally:
             self.block = outer
             self._known.pop()
+            self._blocks.pop()
 
     @contextmanager
     def loop(

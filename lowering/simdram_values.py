@@ -94,8 +94,9 @@ class VectorEmitter:
         scalar = self.host(value)
         width = bits_of(value.type)
         count = self.emit.value(self.count)
-        return self.emit.once(
+        return self.emit.once_outside(
             ("fill", scalar, count),
+            (scalar, count),
             lambda: self.emit.insert(FillOp(scalar, count, width)).result,
         )
 

@@ -11,12 +11,13 @@ from collections.abc import Sequence
 
 from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, TensorType
-from xdsl.ir import SSAValue
+from xdsl.ir import Operation, SSAValue
 from xdsl.utils.hints import isa
 
-from cim_opt.dialects.pattern import FoldOp, PatternOp, vector_length, vector_type
+from cim_opt.dialects.pattern import FoldOp, PatternOp, vector_type
 from cim_opt.dialects.simdram import ReadOp, TransposeOp
 from cim_opt.errors import UserError
+from cim_opt.locations import location_of
 from cim_opt.lowering.emit import Emitter, Index
 from cim_opt.lowering.host_vectors import length_of
 from cim_opt.lowering.simdram_body import BodyVectorizer, Item
@@ -50,13 +51,15 @@ class Vectors:
         """A shared operand, or an initial accumulator."""
         lowered = self.values[value]
         if isa(lowered.type, TensorType):
-            length = vector_length(lowered)
-            if length == DYNAMIC_INDEX:
+            shape = lowered.type.get_shape()
+            if len(shape) != 1 or shape[0] == DYNAMIC_INDEX:
                 raise UserError(
                     f"shared tensor of type {lowered.type}",
-                    "simdram needs shared tensors of static length",
+                    "simdram needs shared tensors 1-D of static length",
                     "give the type its length",
+                    location_of(_reader(value)),
                 )
+            length = shape[0]
             return SharedView(self.emit, length, lowered)
         if isinstance(lowered.owner, ConstantOp) and isa(lowered.owner.value, IntegerAttr):
             return number(lowered.owner.value.value.data, lowered.type)
@@ -76,8 +79,9 @@ class Vectors:
         operands = [emit.value(i) for i in (positions.start, positions.stride, vectors.count)]
         start, stride, count = operands
         width = bits_of(vector_type(source).element_type)
-        return emit.once(
+        return emit.once_outside(
             ("transpose", source, start, stride, count),
+            (source, *operands),
             lambda: emit.insert(TransposeOp(source, start, stride, count, width)).result,
         )
 
@@ -111,6 +115,12 @@ class Vectors:
         """A fold's element function on the lanes' accumulators."""
         args = [*accumulators, *self.elements(op, positions, vectors)]
         return BodyVectorizer(vectors).run(op.body.block, [*args, *map(self.shared, op.shared)])
+
+
+def _reader(value: SSAValue) -> Operation:
+    """The first pattern that shares `value`."""
+    users = (use.operation for use in value.uses)
+    return next(op for op in users if isinstance(op, PatternOp) and value in op.shared)
 
 
 def as_vec(vectors: VectorEmitter, item: Item) -> SSAValue:
