@@ -118,9 +118,9 @@ class Vectors:
 
 
 def _reader(value: SSAValue) -> Operation:
-    """The first pattern that shares `value`."""
-    users = (use.operation for use in value.uses)
-    return next(op for op in users if isinstance(op, PatternOp) and value in op.shared)
+    """The first pattern that shares `value`, or accumulates into it."""
+    users = [use.operation for use in value.uses if isinstance(use.operation, PatternOp)]
+    return next(op for op in users if value in (*op.shared, *op.accumulators()))
 
 
 def as_vec(vectors: VectorEmitter, item: Item) -> SSAValue:
