@@ -66,20 +66,21 @@ class ConvertPatternToSimdramPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         machine = load_machine(self.machine)
         for function in [inner for inner in op.walk() if isinstance(inner, FuncOp)]:
-            SimdramFunctionLowering(function, machine.lanes).rebuild()
+            SimdramFunctionLowering(function, machine.lanes, machine.data_rows).rebuild()
         op.attributes[MACHINE_ATTRIBUTE] = machine_attribute(machine)
 
 
 class SimdramFunctionLowering(FunctionLowering):
-    """Rebuilds a function's body for a machine with `lanes` columns."""
+    """Rebuilds a function's body for a machine with `lanes` columns of `data_rows` rows."""
 
-    def __init__(self, function: FuncOp, lanes: int):
+    def __init__(self, function: FuncOp, lanes: int, data_rows: int):
         super().__init__(function)
         self.lanes = lanes
+        self.data_rows = data_rows
 
     def lower_block(self, block: Block, emit: Emitter) -> None:
         vectors = Vectors(emit, self.values)
-        roots = Roots(vectors, self.lanes)
+        roots = Roots(vectors, self.lanes, self.data_rows)
         pending: list[SSAValue] = []
         for op in block.ops:
             if self._needs(op, pending):

@@ -8,6 +8,7 @@ fewer than K, are evaluated apart and folded by the host.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from functools import partial
 
 from xdsl.dialects.arith import AddiOp, ExtUIOp, IndexCastOp
 from xdsl.dialects.builtin import IndexType, IntegerAttr, UnitAttr, i1, i64
@@ -27,12 +28,16 @@ from cim_opt.passes.pattern_neutral import neutral_elements
 
 
 class Roots:
-    """Emits the loops; `lanes` is how many columns the machine has in all its subarrays."""
+    """Emits the loops; `lanes` is how many columns the machine has in all its subarrays.
 
-    def __init__(self, vectors: Vectors, lanes: int):
+    `data_rows` is how many D rows each of them has for its part of an object.
+    """
+
+    def __init__(self, vectors: Vectors, lanes: int, data_rows: int):
         self.vectors = vectors
         self.emit = vectors.emit
         self.lanes = lanes
+        self.data_rows = data_rows
 
     # -- element-wise --------------------------------------------------------------------------
 
@@ -165,9 +170,8 @@ class Roots:
         if op.tensor_accumulators:
             starts = self.starts(op)
             assert starts is not None
-            return Tables(
-                self.vectors, op, blocks, lambda p, i: self.host_fold(op, p, i), starts
-            ).reduce()
+            fold = partial(self.host_fold, op)
+            return Tables(self.vectors, op, blocks, fold, starts, self.data_rows).reduce()
         partials = self._lane_folds(op, blocks)
         inits = [self.vectors.values[value] for value in op.inits]
         folded = self.host_fold(op, partials, inits)

@@ -24,8 +24,8 @@ from cim_opt.lowering.simdram_values import Value, VectorEmitter, bits_of
 from cim_opt.lowering.simdram_vectors import Vectors, as_vec, read
 from cim_opt.lowering.simdram_views import InsertedView, Positions, View
 
-TABLE_ROWS = 512
-"""D rows that accumulators may take at a time; the others hold operands and results."""
+OTHER_ROWS = 494
+"""D rows beside the accumulators, for operands and results: they may not be spilled in a loop."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -75,6 +75,7 @@ class Tables:
         blocks: ColumnBlocks,
         host_fold: Callable[[Sequence[SSAValue], Sequence[SSAValue]], list[SSAValue]],
         starts: Sequence[Item],
+        data_rows: int,
     ):
         self.vectors = vectors
         self.emit = vectors.emit
@@ -82,6 +83,7 @@ class Tables:
         self.blocks = blocks
         self.host_fold = host_fold
         self.starts = starts
+        self.data_rows = data_rows
         self.inits = [vectors.values[value] for value in op.inits]
         self.bins = vector_length(op.inits[0])
 
@@ -89,7 +91,7 @@ class Tables:
         """The accumulators, as tensors of the host."""
         emit = self.emit
         rows = sum(bits_of(scalar_type(value)) for value in self.inits)
-        batch = max(1, min(self.bins, TABLE_ROWS // rows))
+        batch = max(1, min(self.bins, (self.data_rows - OTHER_ROWS) // rows))
         full = self.bins // batch * batch
         tables = list(self.inits)
         if full == batch:
