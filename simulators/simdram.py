@@ -39,7 +39,7 @@ from cim_opt.simulators.simdram_levels import LEVELS, Level
 from cim_opt.simulators.simdram_objects import NO_ROWS, Lifetimes, RowMap, VerticalObject
 from cim_opt.simulators.simdram_programs import NO_PROGRAM, Programs, Recipe
 from cim_opt.simulators.simdram_report import SimdramReport
-from cim_opt.simulators.simdram_words import Words, resized, word_dtype
+from cim_opt.simulators.simdram_words import Words, resized, signed, word_dtype
 
 Values = Any
 Progress = Callable[[float, str], None]
@@ -302,7 +302,9 @@ class SimdramEvaluator(HostEvaluator):
         if not self.may_overwrite(op, 1) or not dest.flags.writeable:
             dest = dest.copy()
         words = self.level.store(vec)
-        dest[position : end : max(stride, 1)] = words.view(dest.dtype)
+        # The host holds integers as signed ones, those of other widths than NumPy's extended.
+        values = words.view(np.bool_) if vec.width == 1 else signed(words, vec.width)
+        dest[position : end : max(stride, 1)] = values
         self.book.read(op, vec.width, vec.lanes)
         return [dest]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,9 @@ from cim_opt.dialects.simdram import CONSTANT_SHIFTS, EXTENSIONS, Opcode
 from cim_opt.dialects.simdram_programs import NAMES
 from cim_opt.errors import UserError
 from cim_opt.microprograms.library import LIBRARY_NAMES, library
+from cim_opt.microprograms.model import AAP, RowProgram, bit
+from cim_opt.microprograms.model import C0 as C_ZERO
+from cim_opt.simulators import simdram_programs
 from cim_opt.simulators.simdram import SimdramEvaluator, SimdramSimulator
 from cim_opt.simulators.simdram_levels import RowLevel
 from cim_opt.simulators.simdram_objects import VerticalObject
@@ -327,6 +331,38 @@ def test_reading_strides_and_keeps_the_rest() -> None:
     assert (kept == dest).all()
 
 
+@pytest.mark.parametrize("width", [2, 5, 9, 31, 33, 63])
+def test_the_host_sees_signed_numbers_of_any_width(width: int) -> None:
+    """What is read back, what the host computes with it, and what is brought in again."""
+    text = function(
+        f"""
+        {C0}
+        {C1}
+        %n = arith.constant 90 : index
+        %x = simdram.transpose %a[%c0] stride %c1 count %n : tensor<90xi64> -> !simdram.vec<{width}>
+        %e = tensor.empty() : tensor<90xi{width}>
+        %r = simdram.read %x into %e[%c0] stride %c1 : !simdram.vec<{width}>, tensor<90xi{width}>
+        %first = tensor.extract %r[%c0] : tensor<90xi{width}>
+        %wide = arith.extsi %first : i{width} to i64
+        %y = simdram.transpose %r[%c0] stride %c1 count %n :
+          tensor<90xi{width}> -> !simdram.vec<{width}>
+        %z = simdram.bbop sext(%y) : (!simdram.vec<{width}>) -> !simdram.vec<64>
+        %f = tensor.empty() : tensor<90xi64>
+        %s = simdram.read %z into %f[%c0] stride %c1 : !simdram.vec<64>, tensor<90xi64>
+        func.return %r, %s, %wide : tensor<90xi{width}>, tensor<90xi64>, i64
+        """,
+        "%a: tensor<90xi64>",
+        f"tensor<90xi{width}>, tensor<90xi64>, i64",
+    )
+    a = numbers(90, "int64")
+    a[0] = -1
+    (read, again, first), _ = run_both(text, [a])
+    top = 1 << (width - 1)
+    want = [((int(x) + top) % (2 * top)) - top for x in a]
+    assert read.tolist() == again.tolist() == want
+    assert first == -1
+
+
 @pytest.mark.parametrize("scale", [1, 3])
 def test_compaction(scale: int) -> None:
     text = function(
@@ -481,6 +517,24 @@ def test_scalars_have_the_bits_of_the_object() -> None:
     assert refused(text, 1, 1) == (
         "test.mlir:2:1: error: 'simdram.fill' makes 9 bits of a scalar of 8; how to extend it is "
         "not said; extend the scalar on the host"
+    )
+
+
+def test_an_illegal_microprogram_is_trapped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The row level executes what the library gives, and stops where no subarray could go on."""
+    right = library("cim-opt").program("copy", 8)
+    wrong = replace(right, commands=(AAP(C_ZERO, bit("a", 0)), *right.commands))
+
+    def wrong_program(*_: Any) -> RowProgram:
+        return wrong
+
+    monkeypatch.setattr(simdram_programs, "bbop_program", wrong_program)
+    text = with_transpose("%y = simdram.bbop copy(%x) : (!simdram.vec<8>) -> !simdram.vec<8>")
+    with pytest.raises(UserError) as error:
+        run(text, [E8, 0, 1, 8], level="rows")
+    assert str(error.value) == (
+        "test.mlir:3:1: error: the microprogram of 'simdram.bbop' is illegal: command 0 "
+        "(AAP C0 <- a[0]): C0: a constant row cannot be written; use another library"
     )
 
 
