@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +9,17 @@ import numpy as np
 import pytest
 from bbop_oracle import bbop_value, operand_widths
 from mlir_examples import mlir_blocks
-from simdram_programs import function, machine, module_of, run, run_both
+from simdram_programs import (
+    C0,
+    C1,
+    RNG,
+    VECTOR_ADD,
+    function,
+    machine,
+    module_of,
+    numbers,
+    run_both,
+)
 from xdsl.ir import Operation
 
 from cim_opt.dialects import simdram
@@ -19,46 +27,8 @@ from cim_opt.dialects.simdram import CONSTANT_SHIFTS, EXTENSIONS, Opcode
 from cim_opt.dialects.simdram_programs import NAMES
 from cim_opt.errors import UserError
 from cim_opt.microprograms.library import LIBRARY_NAMES, library
-from cim_opt.microprograms.model import AAP, RowProgram, bit
-from cim_opt.microprograms.model import C0 as C_ZERO
-from cim_opt.simulators import simdram_programs
-from cim_opt.simulators.simdram import SimdramEvaluator, SimdramSimulator
-from cim_opt.simulators.simdram_levels import RowLevel
-from cim_opt.simulators.simdram_objects import VerticalObject
+from cim_opt.simulators.simdram import SimdramEvaluator
 from cim_opt.simulators.simdram_programs import Programs
-
-RNG = np.random.default_rng(11)
-
-C0 = "%c0 = arith.constant 0 : index"
-C1 = "%c1 = arith.constant 1 : index"
-
-VECTOR_ADD = """
-func.func @main(%a: tensor<?xi32>, %b: tensor<?xi32>) -> tensor<?xi32> {
-  %c0 = arith.constant 0 : index
-  %c1 = arith.constant 1 : index
-  %w = arith.constant 65536 : index
-  %n = tensor.dim %a, %c0 : tensor<?xi32>
-  %d = tensor.empty(%n) : tensor<?xi32>
-  %r = scf.for %i = %c0 to %n step %w iter_args(%dest = %d) -> (tensor<?xi32>) {
-    %left = arith.subi %n, %i : index
-    %count = arith.minsi %left, %w : index
-    %x = simdram.transpose %a[%i] stride %c1 count %count : tensor<?xi32> -> !simdram.vec<32>
-    %y = simdram.transpose %b[%i] stride %c1 count %count : tensor<?xi32> -> !simdram.vec<32>
-    %s = simdram.bbop add(%x, %y) : (!simdram.vec<32>, !simdram.vec<32>) -> !simdram.vec<32>
-    %o = simdram.read %s into %dest[%i] stride %c1 : !simdram.vec<32>, tensor<?xi32>
-    scf.yield %o : tensor<?xi32>
-  }
-  func.return %r : tensor<?xi32>
-}
-"""
-
-
-def numbers(count: int, dtype: str = "int32") -> Any:
-    """Random numbers over the whole range of a type."""
-    if dtype == "bool":
-        return RNG.integers(0, 2, count).astype(np.bool_)
-    info = np.iinfo(dtype)
-    return RNG.integers(info.min, info.max, count, dtype=dtype, endpoint=True)
 
 
 def element(width: int) -> int:
@@ -404,156 +374,6 @@ def test_source_is_not_written_through_an_object() -> None:
     assert second.tolist() == [-1] * 8
 
 
-# What is refused.
-
-
-TRANSPOSE = (
-    "%x = simdram.transpose %a[%start] stride %stride count %n : tensor<8xi8> -> !simdram.vec<8>"
-)
-ADD = "(!simdram.vec<8>, !simdram.vec<8>) -> !simdram.vec<8>"
-
-
-def refused(text: str, *args: Any, **options: Any) -> str:
-    """The one line with which both levels refuse a program."""
-    lines = set[str]()
-    for level in ("bbop", "rows"):
-        with pytest.raises(UserError) as error:
-            run(text, args, level=level, **options)
-        lines.add(str(error.value))
-    (line,) = lines
-    assert "\n" not in line
-    return line
-
-
-def with_transpose(*lines: str) -> str:
-    return function(
-        "\n".join([TRANSPOSE, *lines, "func.return"]),
-        "%a: tensor<8xi8>, %start: index, %stride: index, %n: index",
-    )
-
-
-E8 = np.zeros(8, np.int8)
-
-
-def test_operands_of_different_lanes() -> None:
-    text = with_transpose(
-        C1,
-        "%y = simdram.transpose %a[%start] stride %stride count %c1 : "
-        "tensor<8xi8> -> !simdram.vec<8>",
-        f"%z = simdram.bbop add(%x, %y) : {ADD}",
-    )
-    assert refused(text, E8, 0, 1, 5) == (
-        "test.mlir:5:1: error: 'simdram.bbop' of objects of 5 and 1 lanes; "
-        "all operands have the same lanes; bring them in with the same count"
-    )
-    run_both(text, [E8, 0, 1, 1])
-
-
-@pytest.mark.parametrize("lanes", [-1, 65537, 10**12])
-def test_more_lanes_than_the_machine_has(lanes: int) -> None:
-    assert refused(with_transpose(), E8, 0, 1, lanes) == (
-        f"test.mlir:2:1: error: 'simdram.transpose' of {lanes} lanes; simdram-1 computes with 0 to "
-        "65536: 65536 columns of 1 subarrays; split the work into tiles, or use a machine with "
-        "more subarrays"
-    )
-    filled = function(
-        "%x = simdram.fill %k count %n : i8 -> !simdram.vec<8>\nfunc.return", "%k: i8, %n: index"
-    )
-    assert f"'simdram.fill' of {lanes} lanes" in refused(filled, 1, lanes)
-
-
-@pytest.mark.parametrize(("start", "stride", "name"), [(-1, 1, "start"), (0, -2, "stride")])
-def test_negative_positions_of_a_transposition(start: int, stride: int, name: str) -> None:
-    value = min(start, stride)
-    assert refused(with_transpose(), E8, start, stride, 3) == (
-        f"test.mlir:2:1: error: {name} of 'simdram.transpose' is {value}; it is 0 or more"
-    )
-
-
-READ = "%r = simdram.read %x into %a[%p] stride %s : !simdram.vec<8>, tensor<8xi8>"
-
-
-def reading(position: int, step: int) -> str:
-    return with_transpose(
-        f"%p = arith.constant {position} : index", f"%s = arith.constant {step} : index", READ
-    )
-
-
-def test_reads_stay_in_the_vector() -> None:
-    for position, step, lanes in ((0, 1, 9), (1, 1, 8), (0, 2, 5), (8, 1, 1)):
-        assert refused(reading(position, step), E8, 0, 1, lanes) == (
-            f"test.mlir:5:1: error: 'simdram.read' of {lanes} lanes from {position} with stride "
-            f"{step} is out of range; the vector has 8 elements; read into a longer vector"
-        )
-    for position, step, lanes in ((0, 1, 8), (1, 6, 2), (0, 0, 1), (8, 1, 0), (90, 1, 0)):
-        run_both(reading(position, step), [E8, 0, 1, lanes])
-
-
-def test_reads_take_one_lane_an_element() -> None:
-    assert refused(reading(0, 0), E8, 0, 1, 2) == (
-        "test.mlir:5:1: error: stride of 'simdram.read' is 0; it is at least 1"
-    )
-    assert refused(reading(-2, 1), E8, 0, 1, 2) == (
-        "test.mlir:5:1: error: position of 'simdram.read' is -2; it is 0 or more"
-    )
-
-
-def test_compaction_needs_data_for_its_mask() -> None:
-    text = function(
-        "%r = simdram.compact %a by %m scale 3 : tensor<?xi8>, tensor<?xi1> -> tensor<?xi8>\n"
-        "func.return",
-        "%a: tensor<?xi8>, %m: tensor<?xi1>",
-    )
-    assert refused(text, E8, np.ones(3, np.bool_)) == (
-        "test.mlir:2:1: error: 'simdram.compact' by 3 bits of 3 elements each; "
-        "the data has 8 elements; use a mask of its length"
-    )
-
-
-def test_scalars_have_the_bits_of_the_object() -> None:
-    text = function(
-        "%x = simdram.fill %k count %n : i8 -> !simdram.vec<9>\nfunc.return", "%k: i8, %n: index"
-    )
-    assert refused(text, 1, 1) == (
-        "test.mlir:2:1: error: 'simdram.fill' makes 9 bits of a scalar of 8; how to extend it is "
-        "not said; extend the scalar on the host"
-    )
-
-
-def test_an_illegal_microprogram_is_trapped(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The row level executes what the library gives, and stops where no subarray could go on."""
-    right = library("cim-opt").program("copy", 8)
-    wrong = replace(right, commands=(AAP(C_ZERO, bit("a", 0)), *right.commands))
-
-    def wrong_program(*_: Any) -> RowProgram:
-        return wrong
-
-    monkeypatch.setattr(simdram_programs, "bbop_program", wrong_program)
-    text = with_transpose("%y = simdram.bbop copy(%x) : (!simdram.vec<8>) -> !simdram.vec<8>")
-    with pytest.raises(UserError) as error:
-        run(text, [E8, 0, 1, 8], level="rows")
-    assert str(error.value) == (
-        "test.mlir:3:1: error: the microprogram of 'simdram.bbop' is illegal: command 0 "
-        "(AAP C0 <- a[0]): C0: a constant row cannot be written; use another library"
-    )
-
-
-def test_unknown_names() -> None:
-    with pytest.raises(UserError, match="unknown level 'gates'; use one of bbop, rows"):
-        SimdramSimulator(level="gates")
-    with pytest.raises(UserError, match="unknown library of microprograms 'own'"):
-        SimdramSimulator(library="own")
-
-
-def test_a_module_says_its_machine() -> None:
-    module = module_of(VECTOR_ADD)
-    with pytest.raises(UserError, match=r"attribute simdram\.machine is None; it is a name or"):
-        SimdramSimulator().run(module, "main", [numbers(3), numbers(3)])
-    named = f'module attributes {{simdram.machine = "simdram-1"}} {{\n{VECTOR_ADD}\n}}'
-    _, report = SimdramSimulator().run(module_of(named), "main", [numbers(3), numbers(3)])
-    assert report.machine == "simdram-1"
-
-
 def test_the_program_of_the_documentation() -> None:
     page = (Path(__file__).parents[1] / "docs" / "simdram.md").read_text()
     (text,) = mlir_blocks(page)
@@ -597,55 +417,3 @@ def test_an_unknown_operation_has_no_cost() -> None:
         Programs("cim-opt").bbop("median", 8, 8, None)  # pyright: ignore[reportArgumentType]
     with pytest.raises(UserError, match="no microprogram 'median'"):
         library("cim-opt").counts("median", 8)
-
-
-def test_operations_of_other_machines_are_refused() -> None:
-    text = "func.func @main(%n: index) {\n%s = upmem.alloc %n : !upmem.dpus\nfunc.return\n}"
-    assert "'upmem.alloc' cannot be run on the host" in refused(text, 1)
-
-
-# Time.
-
-
-def best(run_once: Any, times: int) -> float:
-    """The least of some measured times: other work on the computer only adds to them."""
-    seconds = list[float]()
-    for _ in range(times):
-        start = time.perf_counter()
-        run_once()
-        seconds.append(time.perf_counter() - start)
-    return min(seconds)
-
-
-def test_a_row_level_addition_is_quick() -> None:
-    """32 bits of 65,536 columns, every row command executed."""
-    a, b = numbers(65536), numbers(65536)
-    level, recipe = RowLevel(), Programs("cim-opt").bbop(Opcode.ADD, 32, 32, None)
-    args = [VerticalObject(32, 65536, 0, level.load(x.view(np.uint32), 32)) for x in (a, b)]
-    made = VerticalObject(32, 65536, 64)
-    made.data = level.run(recipe, args, made)
-    assert (level.store(made).view(np.int32) == a + b).all()
-    assert best(lambda: level.run(recipe, args, made), 50) < 0.5e-3
-
-
-def test_millions_of_elements_are_quick() -> None:
-    count = 16_700_000
-    a, b = (np.arange(count, dtype=np.int32) * k for k in (3, 5))
-    module = module_of(VECTOR_ADD)
-    results = list[Any]()
-    assert best(lambda: results.append(run(module, [a, b])), 2) < 5
-    (got,), report = results[0]
-    assert (got == a + b).all()
-    assert report.bbops == -(-count // 65536)
-
-
-def test_progress_is_told() -> None:
-    told = list[tuple[float, str]]()
-    a = numbers(3_000_000)
-    simulator = SimdramSimulator(
-        machine(), level="rows", progress=lambda fraction, text: told.append((fraction, text))
-    )
-    simulator.run(module_of(VECTOR_ADD), "main", [a, a])
-    assert told[0] == (0.0, "bbop 0")
-    assert all(0 <= fraction <= 1 for fraction, _ in told)
-    assert [fraction for fraction, _ in told] == sorted(fraction for fraction, _ in told)
