@@ -126,7 +126,7 @@ class Emitter:
     def _depth(self, value: SSAValue) -> int:
         """How many of the blocks being built lie around the one that makes `value`."""
         home = value.owner if isinstance(value.owner, Block) else value.owner.parent
-        if home in self._blocks:
+        if home is not None and home in self._blocks:
             return self._blocks.index(home)
         return len(self._blocks) - 1
 

@@ -371,7 +371,9 @@ class _Generator:
         sizes = [n for n, word in ((window, "window"), (group, "group")) if word in kind]
         body = self.out.nested()
         head, values, _ = self._open(kind or "map", sizes, inputs, body, group + window - 1)
-        types = [self.draw(st.sampled_from(self.numbers)) for _ in range(self.draw(st.integers(1, 2)))]
+        types = [
+            self.draw(st.sampled_from(self.numbers)) for _ in range(self.draw(st.integers(1, 2)))
+        ]
         yields = [_expression(body, values, type, 2) for type in types]
         body.lines.append(f"pattern.yield {', '.join(yields)} : {', '.join(types)}")
         owned = None if length is None else (length - window + 1) // group

@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from cim_opt.mapping.row_allocation import Lifetime, RowsExceeded, allocate
 
-LIVES = st.builds(
-    lambda start, length, rows: Lifetime(start, start + length, rows),
-    st.integers(0, 30),
-    st.integers(0, 20),
-    st.integers(1, 64),
-)
+
+def _life(start: int, length: int, rows: int) -> Lifetime:
+    return Lifetime(start, start + length, rows)
+
+
+LIVES = st.builds(_life, st.integers(0, 30), st.integers(0, 20), st.integers(1, 64))
 
 
 def test_reuses_rows_of_objects_that_are_dead() -> None:
