@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from xdsl.dialects import scf
+from xdsl.dialects import arith, scf
 from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Attribute, BlockArgument, Operation, OpResult, SSAValue
 from xdsl.utils.hints import isa
@@ -14,6 +14,27 @@ from cim_opt.lowering.bbop_expressions import Expr
 
 Maker = TransposeOp | FillOp | BbopOp | MulScalarOp
 """Operations whose result is a vertical object."""
+
+INDEX_OPS: dict[type[Operation], str] = {
+    arith.AddiOp: "+",
+    arith.SubiOp: "-",
+    arith.MuliOp: "*",
+    arith.DivUIOp: "/",
+    arith.RemUIOp: "%",
+    arith.MinUIOp: "min",
+    arith.MaxUIOp: "max",
+}
+"""Arithmetic of the host, and its symbols in a stream."""
+
+WRAPPING = (
+    arith.AddiOp,
+    arith.SubiOp,
+    arith.MuliOp,
+    arith.IndexCastOp,
+    arith.TruncIOp,
+    arith.ExtUIOp,
+)
+"""Operations on integers whose result wraps to its width, whatever the sign."""
 
 
 @dataclass(frozen=True)

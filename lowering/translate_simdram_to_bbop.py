@@ -53,6 +53,7 @@ from cim_opt.dialects.simdram import (
     ReadOp,
     TransposeOp,
     VecType,
+    element_width,
     width_of,
 )
 from cim_opt.dialects.simdram_machine import machine_of
@@ -61,6 +62,8 @@ from cim_opt.hardware.simdram import SimdramMachine
 from cim_opt.locations import location_of
 from cim_opt.lowering.bbop_expressions import Expr, joined
 from cim_opt.lowering.bbop_values import (
+    INDEX_OPS,
+    WRAPPING,
     ConstantObject,
     HostStep,
     HostVector,
@@ -77,18 +80,6 @@ from cim_opt.lowering.bbop_values import (
 
 VERSION = 1
 RESIZING = {*EXTENSIONS, Opcode.TRUNC}
-
-_INDEX_OPS: dict[type[Operation], str] = {
-    arith.AddiOp: "+",
-    arith.SubiOp: "-",
-    arith.MuliOp: "*",
-    arith.DivUIOp: "/",
-    arith.RemUIOp: "%",
-    arith.MinUIOp: "min",
-    arith.MaxUIOp: "max",
-}
-
-_WRAPPING = (arith.AddiOp, arith.SubiOp, arith.MuliOp, arith.IndexCastOp, arith.TruncIOp)
 
 
 @dataclass(frozen=True)
@@ -365,9 +356,9 @@ class _Stream:
                 self.values[op.results[0]] = self.values[op.operands[0]]
             case tensor.ExtractOp() if isinstance(self.values[op.tensor], HostVector):
                 self.extract(op)
-            case _ if type(op) in _INDEX_OPS and isinstance(op.results[0].type, IndexType):
+            case _ if type(op) in INDEX_OPS and isinstance(op.results[0].type, IndexType):
                 left, right = (self.expression(value) for value in op.operands)
-                self.values[op.results[0]] = joined(_INDEX_OPS[type(op)], left, right)
+                self.values[op.results[0]] = joined(INDEX_OPS[type(op)], left, right)
             case _ if self.is_scalar(op):
                 self.scalar(op)
             case _:
@@ -377,13 +368,16 @@ class _Stream:
         """True for integer arithmetic that wraps to the width of its result, whatever the sign."""
         known = all(isinstance(self.values[value], int | str) for value in op.operands)
         return known and (
-            type(op) in _WRAPPING or (isinstance(op, arith.ExtSIOp) and op.input.type != i1)
+            type(op) in WRAPPING or (isinstance(op, arith.ExtSIOp) and op.input.type != i1)
         )
 
     def scalar(self, op: Operation) -> None:
         operands = [self.expression(value) for value in op.operands]
-        symbol = _INDEX_OPS.get(type(op), "")
+        symbol = INDEX_OPS.get(type(op), "")
         text = joined(symbol, *operands) if len(operands) == 2 else operands[0]
+        if isinstance(op, arith.ExtUIOp):
+            # Scalars are signed numbers; this one is read without its sign.
+            text = joined("%", text, 1 << element_width(op.input.type))
         name = self.fresh("s")
         self.line(f"scalar {name} {op.results[0].type} = {text}")
         self.values[op.results[0]] = name

@@ -148,7 +148,7 @@ class BbopMachine(BbopHost):
         name = statement.value.name
         if name in self.steps and name not in self.values:
             self.unfinished[statement.number] = self.steps[name].what
-        elif name and np.ndim(self.value(name, statement.at)):
+        elif name and np.ndim(self.value(name, statement.value.at)):
             self.outputs[statement.number] = self.values[name]
         else:
             self.outputs[statement.number] = self.number(statement.value)
