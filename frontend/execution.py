@@ -60,12 +60,26 @@ def run(
     *,
     target: str,
     machine: str | None,
-    transfer: str,
     check: bool,
     options: dict[str, Any],
+    upmem: dict[str, Any],
+    simdram: dict[str, Any],
 ) -> Execution:
-    """Runs the module's function `entry` on the arrays, with NumPy or on a simulated machine."""
-    from cim_opt.simulators.run import run_program
+    """Runs the module's function `entry` on the arrays, with NumPy or on a simulated machine.
+
+    `upmem` and `simdram` are what one target alone has; None is left out.
+    """
+    from cim_opt.simulators.run import SimdramOptions, run_program
+
+    _check_target(target, "upmem", upmem)
+    _check_target(target, "simdram", simdram)
+    for option in ("machine", "library"):
+        if option in options:
+            fail(
+                f"the options of the lowering name a {option}",
+                f"the run and the lowering have one {option}",
+                f"give it to execute itself: {option}=...",
+            )
 
     done = run_program(
         module,
@@ -73,12 +87,27 @@ def run(
         arrays,
         target=target,
         machine=machine,
-        transfer=transfer,
+        transfer=upmem["transfer"] or "measured",
         check=check,
         pipeline_options=options,
+        simdram_options=SimdramOptions(**_given(simdram)),
     )
     results = [_as_user(o, v.element) for v, o in zip(fetched, done.outputs, strict=True)]
     return Execution(fetched, results, done.report, done.check)
+
+
+def _given(choices: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in choices.items() if value is not None}
+
+
+def _check_target(target: str, only: str, choices: dict[str, Any]) -> None:
+    """Refuses what is chosen for another target."""
+    for name in _given(choices) if target != only else ():
+        fail(
+            f"{name}={choices[name]!r} for target {target}",
+            f"only {only} has it",
+            f'leave it out, or choose target="{only}"',
+        )
 
 
 def _as_user(output: Any, element: ElementType) -> Any:

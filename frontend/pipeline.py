@@ -234,7 +234,11 @@ class Pipeline:
         target: str = "upmem",
         *,
         machine: str | None = None,
-        transfer: str = "measured",
+        transfer: str | None = None,
+        level: str | None = None,
+        library: str | None = None,
+        timing: str | None = None,
+        activation_limit: bool | None = None,
         check: bool = True,
         inputs: Mapping[str, Any] | None = None,
         options: Mapping[str, Any] | None = None,
@@ -243,9 +247,14 @@ class Pipeline:
 
         target: "upmem", "simdram", or "reference" for NumPy alone. machine: a machine's name or
         TOML file; None is the target's default.
-        transfer: the model of host transfers, "measured" or "linear". check: compare with the
-        reference. inputs: arrays for declared inputs, by name. options: of the lowering, such as
-        {"tasklets": 16}.
+        check: compare with the reference. inputs: arrays for declared inputs, by name.
+        options: of the lowering, such as {"tasklets": 16}.
+
+        For upmem, transfer: the model of host transfers, "measured" (default) or "linear".
+        For simdram, level: simulates words, "bbop" (default), or row commands, "rows"; library:
+        the microprograms, "cim-opt" (default) or "simdram"; timing: how long row commands take,
+        "proteus49", "gem5" or "strict"; activation_limit: whether the limit on activations slows
+        many subarrays down. None is what the machine says.
         """
         if not self._fetched:
             fail(
@@ -261,7 +270,13 @@ class Pipeline:
             list(self._fetched),
             target=target,
             machine=machine,
-            transfer=transfer,
             check=check,
             options=dict(options or {}),
+            upmem={"transfer": transfer},
+            simdram={
+                "level": level,
+                "library": library,
+                "timing": timing,
+                "activation_limit": activation_limit,
+            },
         )

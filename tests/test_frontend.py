@@ -319,6 +319,40 @@ def test_results_by_value_position_and_in_order() -> None:
     assert len(result) == 2 and len(y) == 4
 
 
+def summed(length: int = 300) -> tuple[Pipeline, Any]:
+    x = values(np.uint8, length)
+    p = Pipeline()
+    p.fetch(p.reduce(lambda a, b: a + b, p.map(lambda x: x * 3, x)))
+    return p, np.sum(x * np.uint8(3), dtype=np.uint8)
+
+
+@pytest.mark.parametrize("level", ["bbop", "rows"])
+@pytest.mark.parametrize("library", ["cim-opt", "simdram"])
+def test_simdram_by_level_and_library(level: str, library: str) -> None:
+    p, expected = summed()
+    run = p.execute("simdram", level=level, library=library)
+    assert run[0] == expected and run.check.ok
+    assert run.report.library == library
+
+
+def test_simdram_by_timing_and_activations() -> None:
+    p, _ = summed(8 * 65536)  # eight subarrays at once
+
+    def seconds(**how: Any) -> float:
+        return p.execute("simdram", machine="simdram-64", **how).report.seconds
+
+    assert seconds() == seconds(timing="proteus49", activation_limit=False)
+    assert seconds() < seconds(timing="strict")
+    assert seconds() < seconds(activation_limit=True)
+
+
+def test_upmem_by_model_of_transfers() -> None:
+    p, expected = summed()
+    runs = [p.execute(transfer=name) for name in ("measured", "linear")]
+    assert [run[0] for run in runs] == [expected] * 2
+    assert p.execute().report.seconds == runs[0].report.seconds != runs[1].report.seconds
+
+
 def test_arrays_are_read_at_execute() -> None:
     x = np.zeros(4, np.int32)
     p = Pipeline()

@@ -356,6 +356,22 @@ STAGES: dict[str, tuple[str, Callable[[], Any]]] = {
     "nothing fetched": ("the pipeline fetches nothing", lambda: Pipeline().execute("reference")),
     "unknown result": ("this value was not fetched", lambda: executed()[mapped()]),
     "unknown position": ("there is no result 1", lambda: executed()[1]),
+    "level of another target": (
+        "level='rows' for target upmem; only simdram has it; leave it out, or choose",
+        lambda: executed("upmem", level="rows"),
+    ),
+    "limit of another target": (
+        "activation_limit=False for target reference; only simdram has it",
+        lambda: executed(activation_limit=False),
+    ),
+    "transfer of another target": (
+        "transfer='linear' for target simdram; only upmem has it",
+        lambda: executed("simdram", transfer="linear"),
+    ),
+    "library in the options": (
+        "the options of the lowering name a library",
+        lambda: executed("simdram", options={"library": "simdram"}),
+    ),
     "unnamed": ("an input without data has no name", lambda: Pipeline().input(np.int32)),
     "name twice": ("an input's name is not an identifier, or used", lambda: named("a", "a")),
     "bad name": ("an input's name is not an identifier, or used", lambda: named("a", "b c")),
@@ -412,10 +428,10 @@ def sets_outer() -> Any:
     return Pipeline().group(f, X, size=4)
 
 
-def executed() -> Any:
+def executed(target: str = "reference", **how: Any) -> Any:
     p = Pipeline()
     p.fetch(p.map(lambda x: x, X))
-    return p.execute("reference")
+    return p.execute(target, **how)
 
 
 def named(first: str, second: str) -> Any:
