@@ -16,6 +16,8 @@ import numpy as np
 from cim_opt.errors import UserError
 
 INDEX = np.dtype(np.int64)
+MOST_SCALARS = 256
+"""Scalars that the mean of a product with an unknown scalar is over."""
 
 
 class Varies(Exception):
@@ -189,3 +191,13 @@ def _as_unsigned(value: Number) -> Ends:
     if low >= 0:
         return low, high
     return 0, 2 * limits(np.dtype(value.dtype))[1] + 1
+
+
+def candidates(scalar: Interval) -> list[int]:
+    """Numbers that stand for all that an Interval may be: see simdram_count.py."""
+    if scalar.high - scalar.low < MOST_SCALARS:
+        return list(range(scalar.low, scalar.high + 1))
+    seed = np.random.default_rng(0)
+    kind = np.uint64 if scalar.high > limits(np.dtype(np.int64))[1] else np.int64
+    drawn = seed.integers(scalar.low, scalar.high, MOST_SCALARS, kind, endpoint=True)
+    return [int(value) for value in drawn]

@@ -20,7 +20,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from fractions import Fraction
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 from xdsl.dialects import func, scf, tensor
@@ -46,6 +46,7 @@ from cim_opt.simulators.simdram_abstract import (
     Interval,
     Varies,
     Vector,
+    candidates,
     is_abstract,
     limits,
     vector,
@@ -59,10 +60,8 @@ from cim_opt.simulators.simdram_programs import NO_PROGRAM, Recipe
 
 Values = Any
 Lengths = Sequence[tuple[int, ...] | int]
+Products = Literal["issued", "objects", "full"]
 Carried = list[tuple[Values, bool]]
-
-MOST_SCALARS = 256
-"""Scalars that the mean of a product with an unknown scalar is over."""
 
 _SUMS = (
     "bbops",
@@ -85,17 +84,18 @@ def count(
     machine: SimdramMachine | None = None,
     library: str = "cim-opt",
     timing: str | None = None,
-    full_products: bool = False,
+    products: Products = "issued",
 ) -> CountReport:
     """Counts function `entry` of a lowered module.
 
     `lengths` has one entry an argument: the shape of a tensor (a number for a vector), `()` for a
-    scalar. `full_products` charges every multiplication of two objects as the library's product
-    of 2n bits, which is what SIMDRAM issues. Raises UserError where the cost depends on data.
+    scalar. `products` says what multiplications are charged: as they are `issued`; those with a
+    scalar of the host as products of two `objects`; or all as `full` products of two objects in 2n
+    bits, which is what SIMDRAM issues. Raises UserError where the cost depends on data.
     """
     chosen = machine or machine_of(module)
     options = SimdramSimulator(chosen, library, timing=timing)
-    evaluator = CountEvaluator(module, chosen, options, full_products)
+    evaluator = CountEvaluator(module, chosen, options, products)
     function = evaluator.function(entry)
     evaluator.call(entry, _arguments(function, lengths))
     return evaluator.counts()
@@ -153,11 +153,11 @@ class CountEvaluator(SimdramEvaluator):
         module: ModuleOp,
         machine: SimdramMachine,
         options: SimdramSimulator,
-        full_products: bool,
+        products: Products,
     ):
         super().__init__(module, machine, options)
         self.level = NoData()
-        self.full_products = full_products
+        self.products = products
         self.unknown_scalars = False
         self._means: dict[object, Account] = {}
 
@@ -328,12 +328,22 @@ class CountEvaluator(SimdramEvaluator):
 
     def bbop(self, op: Operation, args: tuple[Values, ...]) -> Sequence[Values]:
         assert isinstance(op, simdram.BbopOp)
-        if not self.full_products or op.opcode.data is not Opcode.MUL:
+        if self.products != "full" or op.opcode.data is not Opcode.MUL:
             return super().bbop(op, args)
-        lanes, width = self._common_lanes(op, args), width_of(op.result)
-        made = self._make(op, lanes, args, self.programs.bbop(Opcode.MUL, width, width, None))
-        self.book.bbop(op, self._full_product(op, width), lanes)
-        return [made]
+        return [self._product(op, args, self._common_lanes(op, args))]
+
+    def _product(
+        self, op: simdram.BbopOp | simdram.MulScalarOp, args: Sequence[Values], lanes: int
+    ) -> VerticalObject:
+        """A product, charged as one of two objects."""
+        width = width_of(op.result)
+        recipe = self.programs.bbop(Opcode.MUL, width, width, None)
+        scalar = isinstance(op, simdram.MulScalarOp)
+        rows = self.programs.mul_scalar(width, 1) if scalar else recipe
+        made = self._make(op, lanes, args, rows)
+        counts = self._full_product(op, width) if self.products == "full" else recipe.counts
+        self.book.bbop(op, counts, lanes)
+        return made
 
     def _full_product(self, op: Operation, width: int) -> Counts:
         """Commands of the product of two numbers of `width` bits in twice as many."""
@@ -342,7 +352,7 @@ class CountEvaluator(SimdramEvaluator):
             raise UserError(
                 f"a full product of {width} bits",
                 f"microprograms have up to {MAX_WIDTH} bits",
-                "count without full products",
+                "count products as they are issued",
                 location_of(op),
             )
         return library.counts("mul", 2 * width, a_width=width, b_width=width)
@@ -350,6 +360,8 @@ class CountEvaluator(SimdramEvaluator):
     def mul_scalar(self, op: Operation, args: tuple[Values, ...]) -> Sequence[Values]:
         assert isinstance(op, simdram.MulScalarOp)
         scalar = args[1]
+        if self.products != "issued":
+            return [self._product(op, args[:1], args[0].lanes)]
         if not isinstance(scalar, Interval) or not scalar.of_data:
             return super().mul_scalar(op, (args[0], int(scalar)))
         width, lanes = width_of(op.result), args[0].lanes
@@ -363,7 +375,7 @@ class CountEvaluator(SimdramEvaluator):
         key = (scalar.low, scalar.high, width, lanes)
         mean = self._means.get(key)
         if mean is None:
-            scalars = _scalars(scalar)
+            scalars = candidates(scalar)
             mean = self._means[key] = self._new_book()
             total = self._new_book()
             for value in scalars:
@@ -415,15 +427,6 @@ def _merge(book: Account, part: Account, times: int | Fraction) -> None:
         into.count += int(back.count * times)
         into.bytes += int(back.bytes * times)
         into.seconds += back.seconds * times
-
-
-def _scalars(scalar: Interval) -> list[int]:
-    if scalar.high - scalar.low < MOST_SCALARS:
-        return list(range(scalar.low, scalar.high + 1))
-    seed = np.random.default_rng(0)
-    kind = np.uint64 if scalar.high > limits(np.dtype(np.int64))[1] else np.int64
-    drawn = seed.integers(scalar.low, scalar.high, MOST_SCALARS, kind, endpoint=True)
-    return [int(value) for value in drawn]
 
 
 def _same(before: Carried, after: Carried) -> bool:

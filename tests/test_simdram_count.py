@@ -185,6 +185,14 @@ def test_unknown_scalars_are_counted_as_the_mean_over_their_range() -> None:
     assert counted.commands == pytest.approx(sum(runs) / 4)
 
 
+def test_products_with_scalars_can_be_charged_as_products_of_two_objects() -> None:
+    module, simdram_1 = module_of(MEAN), load_machine("simdram-1")
+    short = count(module, "main", [10, ()], machine=simdram_1, products="objects")
+    full = count(module, "main", [10, ()], machine=simdram_1, products="full", library="simdram")
+    assert short.commands == library("cim-opt").counts("mul", 32).total
+    assert full.commands == 11103
+
+
 def stage(outputs: int, group: int, **options: Any) -> CountReport:
     """Products of `group` numbers summed for each of so many outputs, published programs."""
     text = f"""
@@ -208,7 +216,7 @@ func.func @main(%a: tensor<{outputs * group}xi32>, %b: tensor<{outputs * group}x
 }}"""
     module = lowered(text, library="simdram", narrow=False, **options)
     lengths = [outputs * group] * 2
-    return count(module, "main", lengths, library="simdram", full_products=True)
+    return count(module, "main", lengths, library="simdram", products="full")
 
 
 def test_doitgen_at_full_size_is_the_arithmetic_of_the_mapping() -> None:
@@ -254,4 +262,4 @@ func.func @main(%a: tensor<9xi64>) -> tensor<9xi64> {
   func.return %b : tensor<9xi64>
 }"""
     with pytest.raises(UserError, match="a full product of 64 bits"):
-        count(lowered(text, narrow=False), "main", [9], full_products=True)
+        count(lowered(text, narrow=False), "main", [9], products="full")
