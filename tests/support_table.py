@@ -10,6 +10,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import simdram_lowering
+import test_simdram_lowering_errors
 from test_upmem_lowering_errors import REFUSED, refused
 from upmem_cells import ELEMENTS, GROUP, OPERATIONS, WINDOW, program
 from upmem_lowering import run_checked, vector
@@ -19,21 +21,25 @@ from cim_opt.simulators.report import Report
 PAGE = Path(__file__).parents[1] / "docs" / "support.md"
 
 HEAD = f"""\
-# What UPMEM supports
+# What the targets support
 
-Every pattern operation is lowered to UPMEM, for each element type, with lengths that are known
-and with `?`. Each cell below was compiled, simulated and compared with the reference when this
-page was made, and is again by a test: *exact* means bit by bit, *bound* within the stated bound
-of a float reduction or scan, since the machine adds in another order. Windows are of {WINDOW}
-elements, groups of {GROUP}.
+Every pattern operation is lowered to UPMEM and to SIMDRAM, for each element type, with lengths that
+are known and with `?`. Each cell below was compiled, simulated and compared with the reference when
+this page was made, and is again by a test: *exact* means bit by bit, *bound* within the stated
+bound of a float reduction or scan, since the machine adds in another order; *refused* is refused
+with a sentence. Windows are of {WINDOW} elements, groups of {GROUP}.
 """
+
+TARGETS = ("upmem", "simdram")
 
 REFUSALS = """\
 ## What is refused
 
-The lowering says what it does not take, where, the limit, and what to do. Numbers are those of an
+The lowerings say what they do not take, where, the limit, and what to do. Numbers are those of an
 example.
+"""
 
+REFUSALS_HEAD = """\
 | case | what it says |
 | --- | --- |
 """
@@ -57,6 +63,19 @@ CASES = {
     "more DPUs than the machine has": "dpus",
 }
 
+SIMDRAM_CASES = {
+    "floating point": "floating point",
+    "floating point in an element function": "floating point inside",
+    "arithmetic on whole tensors": "arithmetic on whole tensors",
+    "`scf.while` in an element function": "another loop",
+    "a loop as long as each element says": "bounds of each lane",
+    "a tensor through a long loop": "a long loop that carries a tensor",
+    "a shared operand of unknown length": "a shared operand of unknown length",
+    "a shared matrix": "a shared matrix",
+    "a constant matrix in an element function": "a constant matrix",
+    "a bin made from another bin": "a bin made from another",
+}
+
 
 def length_for(operation: str) -> int:
     """About a thousand elements, leftovers among them, that the operation takes."""
@@ -67,10 +86,12 @@ def length_for(operation: str) -> int:
     )
 
 
-def cell(operation: str, element: str, static: bool) -> str:
+def cell(target: str, operation: str, element: str, static: bool) -> str:
     """Compiles and simulates one program; how it was compared. Fails on a difference."""
     length = length_for(operation)
     text = program(operation, element, length if static else None)
+    if target == "simdram":
+        return simdram_cell(text, element, length)
     result = run_checked(text, vector(element, length), machine="upmem-1")
     assert result.check is not None
     assert isinstance(result.report, Report)
@@ -79,27 +100,44 @@ def cell(operation: str, element: str, static: bool) -> str:
     return "exact" if exact else "bound"
 
 
-def operations_table() -> str:
+def simdram_cell(text: str, element: str, length: int) -> str:
+    """The same on SIMDRAM, where all that is not refused is exact."""
+    if element == "f32":
+        message = simdram_lowering.refused(text)
+        assert "SIMDRAM has integers only, no floating point" in message
+        return "refused"
+    simdram_lowering.run_checked(text, vector(element, length), machine="simdram-1")
+    return "exact"
+
+
+def operations_table(target: str) -> str:
     """One row an operation; a cell says both kinds of length."""
     rows = [["operation", *ELEMENTS], ["---"] * (len(ELEMENTS) + 1)]
     for operation in OPERATIONS:
         cells: list[str] = []
         for element in ELEMENTS:
-            known, unknown = (cell(operation, element, static) for static in (True, False))
+            known, unknown = (cell(target, operation, element, static) for static in (True, False))
             assert known == unknown
             cells.append(known)
         rows.append([f"`pattern.{operation}`", *cells])
-    return "\n".join(map(_row, rows)) + "\n"
+    return f"## Operations on {target}\n\n" + "\n".join(map(_row, rows)) + "\n"
 
 
 def refusals_table() -> str:
-    """One row a case, with the message that the lowering gives."""
-    lines: list[str] = []
+    """A table for each target, one row a case, with the message that the lowering gives."""
+    upmem: list[str] = []
     for case, name in CASES.items():
         text, options, _ = REFUSED[name]
-        message = refused(text, **options).partition("error: ")[2]
-        lines.append(_row([case, message]))
-    return REFUSALS + "\n".join(lines) + "\n"
+        upmem.append(_row([case, refused(text, **options).partition("error: ")[2]]))
+    simdram: list[str] = []
+    for case, name in SIMDRAM_CASES.items():
+        text, _ = test_simdram_lowering_errors.REFUSED[name]
+        simdram.append(_row([case, simdram_lowering.refused(text).partition("error: ")[2]]))
+    tables = [
+        f"### By {target}\n\n{REFUSALS_HEAD}" + "\n".join(lines) + "\n"
+        for target, lines in zip(TARGETS, (upmem, simdram), strict=True)
+    ]
+    return "\n".join([REFUSALS, *tables])
 
 
 def _row(cells: Sequence[str]) -> str:
@@ -108,7 +146,7 @@ def _row(cells: Sequence[str]) -> str:
 
 def page() -> str:
     """The whole page."""
-    return "\n".join([HEAD, operations_table(), refusals_table()])
+    return "\n".join([HEAD, *map(operations_table, TARGETS), refusals_table()])
 
 
 if __name__ == "__main__":
