@@ -4,13 +4,18 @@ VENV ?= .venv
 JOBS ?= 2
 BIN := $(VENV)/bin
 
-# What `make demo` runs, one command a line: compile, simulate, check against NumPy, report.
+# What `make demo` runs, one command a line: compile, simulate, check against NumPy, report; first
+# each machine by itself, then both in one table.
 # The picture is one that scikit-image ships.
 define DEMO_COMMANDS
 $(BIN)/cim-run examples/dot_product.mlir --target upmem --machine upmem-2560 --size 16777216
+$(BIN)/cim-run examples/dot_product.mlir --target simdram --machine simdram-1 --size 16777216
 @mkdir -p build
 $(BIN)/python examples/camera.py build/camera.npy
 $(BIN)/cim-run examples/histogram.mlir --target upmem --machine upmem-2560 --input img=build/camera.npy
+$(BIN)/cim-run examples/histogram.mlir --target simdram --machine simdram-1 --input img=build/camera.npy
+$(BIN)/python examples/side_by_side.py examples/dot_product.mlir --size 16777216
+$(BIN)/python examples/side_by_side.py examples/histogram.mlir --input img=build/camera.npy
 endef
 
 .PHONY: demo test clean

@@ -115,7 +115,7 @@ def assert_same(got: Sequence[Array], expected: Sequence[Array]) -> None:
 
 def test_every_example_has_a_case_and_both_versions() -> None:
     assert {path.stem for path in EXAMPLES.glob("*.mlir")} == set(CASES)
-    helpers = {"camera", "show", "sunspots"}
+    helpers = {"camera", "show", "side_by_side", "sunspots"}
     assert {path.stem for path in EXAMPLES.glob("*.py")} - helpers == set(CASES)
 
 
@@ -198,11 +198,18 @@ def test_camera(tmp_path: Path) -> None:
     assert np.unique(pixels).size > 200
 
 
-@pytest.mark.parametrize("name", ["camera.py", "sunspots.py"])
-def test_scripts_without_a_file_to_write(name: str) -> None:
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("camera.py", "FILE.npy"),
+        ("sunspots.py", "FILE.npy"),
+        ("side_by_side.py", "FILE.mlir [--size K ...]"),
+    ],
+)
+def test_scripts_without_a_file(name: str, arguments: str) -> None:
     done = script(name)
     assert done.returncode == 2
-    assert done.stderr == f"usage: python examples/{name} FILE.npy\n"
+    assert done.stderr == f"usage: python examples/{name} {arguments}\n"
 
 
 @pytest.mark.usefixtures("examples_importable")
@@ -213,6 +220,30 @@ def test_camera_without_scikit_image(
     monkeypatch.setattr(sys, "argv", ["camera.py", "c.npy"])
     assert import_module("camera").main() == 1
     assert "run: pip install -e '.[examples]'" in capsys.readouterr().err
+
+
+# Both machines in one table.
+
+
+def test_side_by_side() -> None:
+    done = script("side_by_side.py", str(EXAMPLES / "dot_product.mlir"), "--size", "70001")
+    assert done.returncode == 0, done.stderr
+    title, heads, *rows = done.stdout.splitlines()
+    assert title == "@dot_product, both equal to the reference"
+    assert heads.split() == ["milliseconds", "upmem-2560", "simdram-1"]
+    for column, target in ((-2, "upmem"), (-1, "simdram")):
+        there, computing, back, host, beside, total = (float(r.split()[column]) for r in rows)
+        assert there + computing + back + host - beside == pytest.approx(total, abs=0.003)
+        assert total == pytest.approx(
+            1e3 * run_of_size("dot_product", target, 70001)["seconds"], abs=0.001
+        )
+
+
+def test_side_by_side_says_why_there_is_no_table() -> None:
+    done = script("side_by_side.py", str(EXAMPLES / "dot_product.mlir"))
+    assert (done.returncode, done.stdout) == (1, "")
+    assert "%a is tensor<?xi32> and has no length" in done.stderr
+    assert len(done.stderr.splitlines()) == 1
 
 
 # Sizes around the number of DPUs and of columns, and large ones.
