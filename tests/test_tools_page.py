@@ -1,12 +1,14 @@
 """Every command that docs/tools.md shows works, and every option of the tools is on the page."""
 
 import re
+from contextlib import redirect_stdout
+from io import StringIO
 from pathlib import Path
 
 import pytest
 from test_readme import ROOT, commands, run
 
-from cim_opt.tools import cim_bench, cim_run
+from cim_opt.tools import cim_bbop, cim_bench, cim_run
 
 PAGE = ROOT / "docs" / "tools.md"
 
@@ -20,10 +22,14 @@ def test_command(line: str, tmp_path: Path) -> None:
     assert result.returncode == 0, f"{line}\n{result.stdout}{result.stderr}"
 
 
-@pytest.mark.parametrize("tool", ["cim-run", "cim-bench"])
+@pytest.mark.parametrize("tool", ["cim-run", "cim-bench", "cim-bbop check", "cim-bbop expand"])
 def test_every_option_is_on_the_page(tool: str) -> None:
-    parser = {"cim-run": cim_run, "cim-bench": cim_bench}[tool].argument_parser()
-    options = set(re.findall(r"--[a-z][a-z-]+", parser.format_help())) - {"--help"}
+    name, *command = tool.split()
+    modules = {"cim-run": cim_run, "cim-bench": cim_bench, "cim-bbop": cim_bbop}
+    parser = modules[name].argument_parser()
+    with redirect_stdout(StringIO()) as shown, pytest.raises(SystemExit):
+        parser.parse_args([*command, "--help"])
+    options = set(re.findall(r"--[a-z][a-z-]+", shown.getvalue())) - {"--help"}
     assert options
     assert [name for name in sorted(options) if name not in PAGE.read_text()] == []
 

@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 from xdsl.ir import Dialect
 from xdsl.passes import ModulePass
+from xdsl.utils.target import Target
 
 from cim_opt.tools.universe import CIM_UNIVERSE, PASS_SUMMARIES
 
@@ -29,11 +30,18 @@ def test_pass_loads_under_its_name(name: str) -> None:
     assert cls.name == name
 
 
+@pytest.mark.parametrize("name", CIM_UNIVERSE.all_targets)
+def test_target_loads_under_its_name(name: str) -> None:
+    cls = CIM_UNIVERSE.all_targets[name]()
+    assert issubclass(cls, Target)
+    assert cls.name == name
+
+
 def test_every_pass_has_its_line_in_help() -> None:
     assert PASS_SUMMARIES.keys() == CIM_UNIVERSE.all_passes.keys()
 
 
-@pytest.mark.parametrize("name", ["cim-opt", "cim-run", "cim-bench"])
+@pytest.mark.parametrize("name", ["cim-opt", "cim-run", "cim-bench", "cim-synth", "cim-bbop"])
 def test_console_script_loads(name: str) -> None:
     assert callable(entry_points(group="console_scripts")[name].load())
 
