@@ -2,6 +2,7 @@
 
 import re
 
+import pytest
 from test_readme import README, ROOT, run
 
 
@@ -23,8 +24,14 @@ def test_the_program_is_the_example() -> None:
     assert program in (ROOT / "examples" / "dot_product.mlir").read_text()
 
 
-def test_the_output_is_what_the_command_before_it_prints() -> None:
-    (shown,) = blocks("text")
+def test_output_of_both_machines_is_shown() -> None:
+    shown = " ".join(blocks("text"))
+    assert "on upmem-2560" in shown
+    assert "on simdram-1" in shown
+
+
+@pytest.mark.parametrize("shown", blocks("text"))
+def test_the_output_is_what_the_command_before_it_prints(shown: str) -> None:
     command = README.read_text().split(shown)[0].rpartition("```sh\n")[2]
     result = run(command.partition("\n")[0], ROOT)
     assert result.returncode == 0, result.stderr
