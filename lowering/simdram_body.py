@@ -92,6 +92,8 @@ class BodyVectorizer:
     def __init__(self, vectors: VectorEmitter):
         self.vectors = vectors
         self.emit: Emitter = vectors.emit
+        self.guards = 0
+        """How many `scf.if` are around the operation."""
 
     def run(self, block: Block, args: Sequence[Item]) -> list[Item]:
         """What `block` yields for these arguments."""
@@ -123,7 +125,7 @@ class BodyVectorizer:
             case arith.ConstantOp():
                 return [self._constant(op)]
             case tensor.ExtractOp():
-                return [self.view(operands[0]).pick(self.vectors, self.scalar(operands[1]))]
+                return [self._extract(self.view(operands[0]), self.scalar(operands[1]))]
             case tensor.InsertOp():
                 value, view, index = self.scalar(operands[0]), self.view(operands[1]), operands[2]
                 return [InsertedView(self.vectors, view, self.scalar(index), value)]
@@ -146,6 +148,13 @@ class BodyVectorizer:
                 return self._pattern(op, operands)
             case _:
                 return [self._scalar_op(op, operands)]
+
+    def _extract(self, view: View, index: Value) -> Value:
+        if self.guards and isinstance(index, Scalar):
+            # Both branches are evaluated: this index may be one that the branch is to keep out.
+            last = max(view.length - 1, 0)
+            index = Scalar(self.emit.value(self.emit.minimum(index.ssa, last)))
+        return view.pick(self.vectors, index)
 
     def _constant(self, op: arith.ConstantOp) -> Item:
         attr = op.value
@@ -220,10 +229,12 @@ class BodyVectorizer:
 
     def _if(self, op: scf.IfOp, values: dict[SSAValue, Item]) -> Sequence[Item]:
         condition = self.scalar(values[op.cond])
-        then = self._run(op.true_region.block, dict(values))
         if not op.results:
             return []
+        self.guards += 1
+        then = self._run(op.true_region.block, dict(values))
         otherwise = self._run(op.false_region.block, dict(values))
+        self.guards -= 1
         return [self._choose(condition, yes, no) for yes, no in zip(then, otherwise, strict=True)]
 
     def _choose(self, condition: Value, then: Item, otherwise: Item) -> Item:

@@ -162,18 +162,19 @@ class VectorEmitter:
             return then if condition.value else otherwise
         return self.bbop(Opcode.SELECT, [condition, then, otherwise])
 
-    def equals(self, value: SSAValue, index: Index) -> Value:
-        """Whether an index that lanes hold, signed, is `index`, which all have."""
-        signed = True
-        producer = value.owner
-        if isinstance(producer, BbopOp) and producer.opcode.data is Opcode.ZEXT:
-            # Comparing fewer rows says the same.
-            value, signed = producer.args[0], False
+    def equals(self, value: SSAValue, index: Index, length: int) -> Value:
+        """Whether an index that lanes hold, signed, is `index`, which all have, below `length`."""
+        limit = reach(value)
+        value, signed = _fewest_rows(value)
         width = width_of(value)
         if isinstance(index, int):
-            if index >= 1 << (width - 1 if signed else width):
+            if index >= limit:
                 return Number(0, i1)
             return self.bbop(Opcode.EQ, [value, number(index, IntegerType(width))])
+        if length > limit:
+            # Cut to the lanes' width, a large index would be one that they do hold.
+            index, width = self.emit.value(self.emit.minimum(index, limit)), width + 1
+            value = self.vec(self.resize(value, width, signed))
         scalar = self.emit.once(
             ("index_cast", index, width),
             lambda: self.emit.insert(IndexCastOp(index, IntegerType(width))).result,
@@ -195,6 +196,20 @@ class VectorEmitter:
         if have > width:
             return self.bbop(Opcode.TRUNC, [vector], width=width)
         return self.bbop(Opcode.SEXT if signed else Opcode.ZEXT, [vector], width=width)
+
+
+def _fewest_rows(value: SSAValue) -> tuple[SSAValue, bool]:
+    """An index with the same values in fewer rows, where it is an extension; and its sign."""
+    producer = value.owner
+    if isinstance(producer, BbopOp) and producer.opcode.data is Opcode.ZEXT:
+        return producer.args[0], False
+    return value, True
+
+
+def reach(value: SSAValue) -> int:
+    """The least number above all indices that the lanes of `value` can hold."""
+    shortest, signed = _fewest_rows(value)
+    return 1 << (width_of(shortest) - 1 if signed else width_of(shortest))
 
 
 _COMMUTATIVE = {Opcode.ADD, Opcode.MUL, Opcode.AND, Opcode.OR, Opcode.XOR}

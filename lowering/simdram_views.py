@@ -17,7 +17,7 @@ from xdsl.ir import SSAValue
 from xdsl.utils.hints import isa
 
 from cim_opt.lowering.emit import Emitter, Index
-from cim_opt.lowering.simdram_values import Number, Scalar, Value, VectorEmitter
+from cim_opt.lowering.simdram_values import Number, Scalar, Value, VectorEmitter, reach
 
 
 @dataclass(frozen=True)
@@ -145,30 +145,31 @@ class InsertedView(View):
     def element(self, index: Index) -> Value:
         if isinstance(self.index, Number) and isinstance(index, int):
             return self.value if self.index.value == index else self.base.element(index)
-        hit = equals_index(self.vectors, self.index, index)
+        hit = equals_index(self.vectors, self.index, index, self.length)
         return self.vectors.select(hit, self.value, self.base.element(index))
 
     def pick(self, vectors: VectorEmitter, index: Value) -> Value:
         return self.value if index == self.index else super().pick(vectors, index)
 
 
-def equals_index(vectors: VectorEmitter, value: Value, index: Index) -> Value:
-    """Whether an index value of the lanes is `index`, one bit."""
+def equals_index(vectors: VectorEmitter, value: Value, index: Index, length: int) -> Value:
+    """Whether an index value of the lanes is `index`, which is below `length`; one bit."""
     if isinstance(value, SSAValue):
-        return vectors.equals(value, index)
+        return vectors.equals(value, index, length)
     return Scalar(vectors.emit.compare("eq", vectors.host(value), index))
 
 
 def pick(vectors: VectorEmitter, view: View, index: Value) -> Value:
     """The element at an index that may differ from lane to lane: a chain of selects."""
     result = view.element(0)
-    if view.length <= 8:
-        for position in range(1, view.length):
-            hit = equals_index(vectors, index, position)
+    length = min(view.length, reach(index)) if isinstance(index, SSAValue) else view.length
+    if length <= 8:
+        for position in range(1, length):
+            hit = equals_index(vectors, index, position, length)
             result = vectors.select(hit, view.element(position), result)
         return result
     emit = vectors.emit
-    with emit.loop(1, view.length, 1, [vectors.vec(result)]) as loop:
-        hit = equals_index(vectors, index, loop.index)
+    with emit.loop(1, length, 1, [vectors.vec(result)]) as loop:
+        hit = equals_index(vectors, index, loop.index, length)
         loop.next = [vectors.vec(vectors.select(hit, view.element(loop.index), loop.carried[0]))]
     return loop.results[0]

@@ -168,18 +168,58 @@ BODIES = {
         "%f = %t : tensor<16xi32>",
         ", %t: tensor<16xi32>",
     ),
+    # The index has fewer bits than positions in the table: 9 cut to 2 bits is no 1.
+    "a long table at an index of few bits": mapped(
+        """%mask = arith.constant 3 : i32
+        %j = arith.andi %x, %mask : i32
+        %i = arith.index_cast %j : i32 to index
+        %y = tensor.extract %f[%i] : tensor<16xi32>""",
+        INT,
+        "%f = %t : tensor<16xi32>",
+        ", %t: tensor<16xi32>",
+    ),
+    "a long table written at an index of few bits": mapped(
+        """%mask = arith.constant 3 : i32
+        %fifteen = arith.constant 15 : i32
+        %j = arith.andi %x, %mask : i32
+        %i = arith.index_cast %j : i32 to index
+        %u = tensor.insert %x into %f[%i] : tensor<16xi32>
+        %k = arith.shrui %x, %mask : i32
+        %l = arith.andi %k, %fifteen : i32
+        %h = arith.index_cast %l : i32 to index
+        %y = tensor.extract %u[%h] : tensor<16xi32>""",
+        INT,
+        "%f = %t : tensor<16xi32>",
+        ", %t: tensor<16xi32>",
+    ),
+    # The host evaluates both branches, and must not read past the table.
+    "a guarded index that is the same for all": mapped(
+        """%n = arith.constant 8 : i32
+        %c = arith.cmpi ult, %k, %n : i32
+        %y = scf.if %c -> (i32) {
+          %i = arith.index_cast %k : i32 to index
+          %e = tensor.extract %f[%i] : tensor<8xi32>
+          scf.yield %e : i32
+        } else {
+          scf.yield %x : i32
+        }""",
+        INT,
+        "%f = %t : tensor<8xi32>, %k = %g : i32",
+        ", %t: tensor<8xi32>, %g: i32",
+    ),
 }
 ARGUMENTS = {
-    ", %k: i32": np.int32(-77),
-    ", %t: tensor<8xi32>": vector("i32", 8),
-    ", %t: tensor<16xi32>": vector("i32", 16),
+    ", %t: tensor<8xi32>, %g: i32": (vector("i32", 8), np.int32(100)),
+    ", %k: i32": (np.int32(-77),),
+    ", %t: tensor<8xi32>": (vector("i32", 8),),
+    ", %t: tensor<16xi32>": (vector("i32", 16),),
 }
 
 
 def given(text: str, length: int) -> list[object]:
     """Arguments for a program."""
-    more = [value for clause, value in ARGUMENTS.items() if clause in text.partition(")")[0]]
-    return [vector("i32", length), *more]
+    clause = text.partition(")")[0].partition(V)[2]
+    return [vector("i32", length), *ARGUMENTS.get(clause, ())]
 
 
 @pytest.mark.parametrize("name", BODIES)
