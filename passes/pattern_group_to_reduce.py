@@ -28,7 +28,7 @@ from typing import Literal
 
 from xdsl.context import Context
 from xdsl.dialects import scf, tensor
-from xdsl.dialects.arith import ConstantOp, DivUIOp, MuliOp
+from xdsl.dialects.arith import ConstantOp, DivUIOp, ExtSIOp, ExtUIOp, MuliOp
 from xdsl.dialects.builtin import (
     DYNAMIC_INDEX,
     IndexType,
@@ -71,18 +71,29 @@ class PatternGroupToReducePass(ModulePass):
 
 
 def _only_reduce(group: GroupOp) -> ReduceOp | None:
-    """The one pattern of a group's element function, when that reads slices whole and is all."""
+    """The one pattern of a group's element function, when that reads slices whole and is all.
+
+    Its results may be widened, as they are after `pattern-narrow`.
+    """
     ops = [op for op in group.body.block.ops if not isinstance(op, ConstantOp)]
-    if len(ops) != 2 or not isinstance(ops[0], ReduceOp) or ops[0].tensor_accumulators:
+    reduce, casts = ops[0], ops[1:-1]
+    if not isinstance(reduce, ReduceOp) or reduce.tensor_accumulators:
         return None
-    reduce = ops[0]
+    if not all(isinstance(op, ExtUIOp | ExtSIOp) for op in casts):
+        return None
     slices: set[SSAValue] = set(group.input_args())
     whole = all(
         isinstance(value, BlockArgument) and isa(value.type, TensorType) for value in reduce.inputs
     )
     uses_slices = any(value in slices for value in reduce.inputs)
-    same = list(group.yielded()) == list(reduce.outs)
+    same = [_before_casts(value) for value in group.yielded()] == list(reduce.outs)
     return reduce if whole and uses_slices and same else None
+
+
+def _before_casts(value: SSAValue) -> SSAValue:
+    while isinstance(value.owner, ExtUIOp | ExtSIOp):
+        value = value.owner.input
+    return value
 
 
 def _rewrite(group: GroupOp, reduce: ReduceOp) -> None:
@@ -144,10 +155,12 @@ def _fill_body(body: Block, group: GroupOp, reduce: ReduceOp, size: SSAValue) ->
             copy = op.clone(values)
             body.add_op(copy)
             values[op.result] = copy.results[0]
-    one = reduce.clone(values)
-    body.add_op(one)
+    for op in group.body.block.ops:
+        if op is reduce or isinstance(op, ExtUIOp | ExtSIOp):
+            body.add_op(op.clone(values))
+    yielded = [values[value] for value in group.yielded()]
     results: list[SSAValue] = []
-    for value, out in zip(one.results, body.args[1:], strict=True):
+    for value, out in zip(yielded, body.args[1:], strict=True):
         insert = tensor.InsertOp(value, out, [body.args[0]])
         body.add_op(insert)
         results.append(insert.results[0])
