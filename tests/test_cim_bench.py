@@ -133,8 +133,8 @@ def test_text(cim_bench_run: Any) -> None:
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (("starts",), "no table 'starts'; the tables are start; did you mean 'start'?"),
-        (("xyz",), "no table 'xyz'; the tables are start; name one of these"),
+        (("starts",), "no table 'starts'; the tables are pum, start; did you mean 'start'?"),
+        (("xyz",), "no table 'xyz'; the tables are pum, start; name one of these"),
         (("start", "--only", "x"), "table start has no row 'x'; its rows are 'cim-opt --help', "),
         (("start", "--jobs", "0"), "--jobs 0; it is at least 1; give such a number"),
         (("start", "--jobs", "2"), "--jobs 2 with table start; it measures time, and rows side"),

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from cim_opt.errors import UserError
 
@@ -76,4 +76,6 @@ def _line(cells: Sequence[str], widths: Sequence[int]) -> str:
 def _shown(value: object) -> str:
     if value is None:
         return ""
+    if isinstance(value, dict):
+        return ", ".join(f"{key} {_shown(item)}" for key, item in cast("Cells", value).items())
     return f"{value:.4g}" if isinstance(value, float) else str(value)

@@ -15,7 +15,7 @@ from cim_opt.tools.bench_table import Cells, Table, as_json, as_text, chosen
 from cim_opt.tools.failures import run_tool
 from cim_opt.tools.progress import progress
 
-TABLES = {"start": "cim_opt.tools.bench_start"}
+TABLES = {"pum": "cim_opt.tools.bench_pum", "start": "cim_opt.tools.bench_start"}
 """Name of a table: the module that has it as `TABLE`."""
 
 
