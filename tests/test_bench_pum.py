@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 from xdsl.dialects.builtin import TensorType
+from xdsl.dialects.func import FuncOp
 from xdsl.utils.hints import isa
 
 from cim_opt.hardware.simdram import load_machine
 from cim_opt.mapping.simdram_lanes import choose_mapping, operations
 from cim_opt.passes.pipelines import PatternToSimdramPipeline
+from cim_opt.simulators.run import run_program
 from cim_opt.simulators.simdram import SimdramSimulator
 from cim_opt.tools import bench_pum
 from cim_opt.tools.bench_pum import COLUMNS, SWITCHES, VARIANTS, Variant
@@ -150,3 +152,26 @@ def test_ranges_name_inputs_that_there_are() -> None:
     for kernel in KERNELS.values():
         for stage in kernel.stages(kernel.sizes["small"]):
             bench_pum.count_stage(stage, VARIANTS["narrowed"])
+
+
+@pytest.mark.parametrize("name", KERNELS)
+def test_narrowed_stages_compute_what_the_reference_does(name: str) -> None:
+    """At small sizes, on numbers in the declared ranges, least and greatest among them."""
+    kernel = KERNELS[name]
+    rng = np.random.default_rng(2)
+    for stage in kernel.stages(kernel.sizes["small"]):
+        module = stage.build().module()
+        (function,) = [op for op in module.ops if isinstance(op, FuncOp)]
+        bench_pum.declare_ranges(function, stage)
+        inputs: dict[str, Any] = {}
+        for arg in function.body.block.args:
+            low, high = stage.ranges.get(arg.name_hint or "", (1, 1 << 14))
+            shape = tuple(arg.type.get_shape()) if isa(arg.type, TensorType) else ()
+            drawn = np.asarray(rng.integers(low, high, shape, np.int64, endpoint=True))
+            if shape:
+                drawn[:2] = low, high
+            dtype = np.int16 if "i16" in str(arg.type) else np.int32
+            inputs[arg.name_hint or ""] = drawn.astype(dtype)[()]
+        run = run_program(module, function.sym_name.data, inputs, target="simdram")
+        assert run.check is not None
+        assert run.check.ok, run.check.to_text()

@@ -119,7 +119,7 @@ def count_stage(stage: Stage, variant: Variant) -> CountReport:
     module = stage.build().module()
     function = next(op for op in module.ops if isinstance(op, FuncOp))
     if variant.narrow:
-        _declare(function, stage)
+        declare_ranges(function, stage)
     lengths = [_shape(arg.type) for arg in function.body.block.args]
     pipeline = PatternToSimdramPipeline(
         machine=MACHINE, library=variant.library, narrow=variant.narrow
@@ -143,7 +143,7 @@ def _shape(type: Attribute) -> tuple[int, ...]:
     return type.get_shape() if isa(type, TensorType) else ()
 
 
-def _declare(function: FuncOp, stage: Stage) -> None:
+def declare_ranges(function: FuncOp, stage: Stage) -> None:
     """Writes the ranges of a stage's inputs on the function's arguments."""
     attributes: list[DictionaryAttr] = []
     known = set(stage.ranges)
