@@ -24,8 +24,10 @@ from cim_opt.lowering.simdram_values import Value, VectorEmitter, bits_of
 from cim_opt.lowering.simdram_vectors import Vectors, as_vec, read
 from cim_opt.lowering.simdram_views import InsertedView, Positions, View
 
-OTHER_ROWS = 494
-"""D rows beside the accumulators, for operands and results: they may not be spilled in a loop."""
+OTHER_ROWS = 640
+"""D rows beside the accumulators, which a loop carries and which cannot be spilled.
+
+The largest operation, a signed division of 64 bits, takes 512 with its operands and temporaries."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -1,20 +1,20 @@
 // RUN: cim-opt %s -p 'convert-pattern-to-simdram{machine="%S/simdram_small.toml"}' | filecheck %s
 
-// Every bin has an accumulator of its own, updated where the lane's index is that bin. 16 bins of
-// 32 bits at a time, then the last 4.
+// Every bin has an accumulator of its own, updated where the lane's index is that bin. 11 bins of
+// 32 bits at a time, then the last 9.
 
 // CHECK: [[X:%[a-z0-9_]+]] = simdram.transpose %a[
-// CHECK-COUNT-16: simdram.bbop eq(
+// CHECK-COUNT-11: simdram.bbop eq(
 // CHECK: [[FIRST:%[a-z0-9_:]+]] = scf.for
-// CHECK-COUNT-16: simdram.bbop eq(
+// CHECK-COUNT-11: simdram.bbop eq(
 // CHECK: scf.yield
-// CHECK-COUNT-16: simdram.read
+// CHECK-COUNT-11: simdram.read
 // CHECK: tensor.insert {{.*}} : tensor<20xi32>
-// CHECK-COUNT-4: simdram.bbop eq(
+// CHECK-COUNT-9: simdram.bbop eq(
 // CHECK: scf.for
-// CHECK-COUNT-4: simdram.bbop eq(
+// CHECK-COUNT-9: simdram.bbop eq(
 // CHECK: scf.yield
-// CHECK-COUNT-4: simdram.read
+// CHECK-COUNT-9: simdram.read
 // CHECK: func.return
 func.func @count(%a: tensor<128xi8>) -> tensor<20xi32> {
   %zeros = arith.constant dense<0> : tensor<20xi32>
