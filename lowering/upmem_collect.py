@@ -104,6 +104,23 @@ class Collector:
         """Binds the program's results in `values`; `tail` None means that nothing is left over."""
         raise NotImplementedError
 
+    def pull(self, round_: Round, role: str, index: int, count: Index, length: Index) -> SSAValue:
+        """A new host vector of `length` elements, pulled from an array of this pattern."""
+        emit = self.emit
+        place = round_.plan.places[Slot(role, self.op, index)]
+        dest = empty(emit, place.element, length)
+        op = upmem.PullOp(round_.dpus, place.offset, emit.value(count), dest, emit.value(0))
+        return emit.insert(op).result
+
+    def every(self, value: SSAValue, count: Index, stride: int) -> SSAValue:
+        """Every `stride`-th of a vector's elements, `count` of them."""
+        if stride == 1:
+            return value
+        length = count if isinstance(count, int) else DYNAMIC_INDEX
+        attr = TensorType(vector_type(value).element_type, [length])
+        op = tensor.ExtractSliceOp(value, [0], [count], [stride], attr)
+        return self.emit.insert(op).results[0]
+
     def mapped(self, old: Sequence[SSAValue]) -> list[SSAValue]:
         """The lowered values of operands."""
         return [self.values[value] for value in old]
@@ -247,23 +264,13 @@ class ReduceCollector(Collector):
         inits = self.mapped(self.op.inits)
         if self.op.combine is None:
             vectors = [
-                self._every(value, stride)
+                self.every(value, self._slots, stride)
                 for value, stride in zip(partials, self._strides, strict=True)
             ]
             return list(self.emit.insert(self._reduce(vectors, inits)).results)
         combine = combine_region(self.op)
         op = upmem.MergeReduceOp(partials, inits, self._strides, combine)
         return list(self.emit.insert(op).results)
-
-    def _every(self, value: SSAValue, stride: int) -> SSAValue:
-        if stride == 1:
-            return value
-        attr = TensorType(vector_type(value).element_type, [DYNAMIC_INDEX])
-        slots = self._slots
-        if isinstance(slots, int):
-            attr = TensorType(attr.element_type, [slots])
-        op = tensor.ExtractSliceOp(value, [0], [slots], [stride], attr)
-        return self.emit.insert(op).results[0]
 
     def _combine(self, lhs: Sequence[SSAValue], rhs: Sequence[SSAValue]) -> list[SSAValue]:
         block = self.op.combine_block()
@@ -296,17 +303,17 @@ class ScanCollector(Collector):
         per_unit = round_.plan.segment.owners_per_unit(op)
         count = emit.mul(round_.units, per_unit)
         locals_ = [
-            self._pull(round_, "local", index, count, emit.mul(count, round_.used))
+            self.pull(round_, "local", index, count, emit.mul(count, round_.used))
             for index in range(len(op.inits))
         ]
         totals: list[SSAValue] = []
         for index, value in enumerate(op.inits):
             step = dma_granule(value.type)
             slots = emit.mul(round_.used, round_.plan.tasklets)
-            pulled = self._pull(
+            pulled = self.pull(
                 round_, "totals", index, round_.plan.tasklets * step, emit.mul(slots, step)
             )
-            totals.append(self._every(pulled, slots, step))
+            totals.append(self.every(pulled, slots, step))
         merge = emit.insert(
             upmem.MergeScanOp(
                 locals_,
@@ -326,20 +333,6 @@ class ScanCollector(Collector):
             for part, whole in zip(merge.merged, outs, strict=True)
         ]
         return [*placed, *merge.carries]
-
-    def _pull(self, round_: Round, role: str, index: int, count: Index, length: Index) -> SSAValue:
-        emit = self.emit
-        place = round_.plan.places[Slot(role, self.op, index)]
-        dest = empty(emit, place.element, length)
-        op = upmem.PullOp(round_.dpus, place.offset, emit.value(count), dest, emit.value(0))
-        return emit.insert(op).result
-
-    def _every(self, value: SSAValue, count: Index, step: int) -> SSAValue:
-        if step == 1:
-            return value
-        length = count if isinstance(count, int) else DYNAMIC_INDEX
-        attr = TensorType(vector_type(value).element_type, [length])
-        return self.emit.insert(tensor.ExtractSliceOp(value, [0], [count], [step], attr)).results[0]
 
     def finish(self, carried: Sequence[SSAValue], tail: Tail | None, machine_owners: Index) -> None:
         op = self.op
@@ -398,13 +391,13 @@ class FilterCollector(Collector):
     def collect(self, round_: Round, carried: Sequence[SSAValue]) -> list[SSAValue]:
         emit, op = self.emit, self.op
         slots = emit.mul(round_.used, round_.plan.tasklets)
-        counts = self._pull(round_, "counts", 0, round_.plan.tasklets, slots)
+        counts = self.pull(round_, "counts", 0, round_.plan.tasklets, slots)
         room = emit.mul(round_.chunks[op], round_.plan.tasklets)
         vectors: list[SSAValue] = []
         for index, before in zip(self.outputs, carried, strict=False):
             scale = op.kept_length(op.kept()[index])
             each = emit.mul(room, scale)
-            data = self._pull(round_, "kept", index, each, emit.mul(each, round_.used))
+            data = self.pull(round_, "kept", index, each, emit.mul(each, round_.used))
             capacity = emit.value(emit.mul(round_.chunks[op], scale))
             kept = emit.insert(upmem.CompactOp(data, capacity, counts, scale)).result
             vectors.append(self._join(before, kept))
@@ -415,13 +408,6 @@ class FilterCollector(Collector):
         """The length that a filter tells is that of its first kept vector."""
         kept = self.op.kept()
         return self.op.kept_length(kept[0]) if kept else 1
-
-    def _pull(self, round_: Round, role: str, index: int, count: Index, length: Index) -> SSAValue:
-        emit = self.emit
-        place = round_.plan.places[Slot(role, self.op, index)]
-        dest = empty(emit, place.element, length)
-        op = upmem.PullOp(round_.dpus, place.offset, emit.value(count), dest, emit.value(0))
-        return emit.insert(op).result
 
     def _sum(self, counts: SSAValue) -> SSAValue:
         block = Block(arg_types=[i64, i64])
