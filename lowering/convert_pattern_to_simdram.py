@@ -30,7 +30,7 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import tensor
-from xdsl.dialects.builtin import ModuleOp, TensorType
+from xdsl.dialects.builtin import Float32Type, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, SSAValue
 from xdsl.passes import ModulePass
@@ -42,7 +42,6 @@ from cim_opt.dialects.pattern import (
     PatternOp,
     ReduceOp,
     ScanOp,
-    is_element_type,
 )
 from cim_opt.dialects.simdram import MACHINE_ATTRIBUTE
 from cim_opt.dialects.simdram_machine import machine_attribute
@@ -159,7 +158,7 @@ def _check_types(op: PatternOp) -> None:
     """Raises UserError for floating point, which SIMDRAM does not have."""
     for value in (*op.operands, *op.outs):
         attr = value.type.element_type if isa(value.type, TensorType) else value.type
-        if is_element_type(attr) and "f" in str(attr):
+        if isinstance(attr, Float32Type):
             raise UserError(
                 f"'{op.name}' computes with {attr}",
                 "SIMDRAM has integers only, no floating point",

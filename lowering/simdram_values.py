@@ -21,7 +21,6 @@ from cim_opt.dialects.simdram import (
     FillOp,
     MulScalarOp,
     Opcode,
-    VecType,
     width_of,
 )
 from cim_opt.lowering.emit import Emitter, Index
@@ -229,8 +228,3 @@ _SHIFTS = {
     Opcode.SHRU: Opcode.SHRU_CONST,
     Opcode.SHRS: Opcode.SHRS_CONST,
 }
-
-
-def vec_type(attr: Attribute) -> VecType:
-    """The vertical type of a scalar type."""
-    return VecType(bits_of(attr))
