@@ -1,0 +1,1 @@
+"""Polyhedral mathematics of crossbars: kernels, reuse, schedules, bounds, proofs. No IR."""
