@@ -1,4 +1,4 @@
-"""Multiply-accumulate kernels: convolutions of any rank and matrix products as one kind of loop nest.
+"""Multiply-accumulate kernels: convolutions of any rank and matrix products as one loop nest.
 
     O[g, oc, o...] += I[g, ic, stride * o + dilation * k - pad ...] * W[g, oc, ic, k...]
 
