@@ -97,11 +97,16 @@ def _one_level_a_loop(entries: Row, sources: Sequence[int]) -> bool:
 # -- independent choices ---------------------------------------------------------------------------
 
 
-def components(vectors: Sequence[Vector]) -> tuple[tuple[int, ...], ...]:
-    """Levels in groups that skewed vectors join, in order: a basis is one choice for each."""
+def components(nest: Nest, vectors: Sequence[Vector]) -> tuple[tuple[int, ...], ...]:
+    """Levels in groups that skewed vectors or loops join: a basis is one choice for each group.
+
+    In loop order. Levels that no vector moves along, those of one iteration, are in no group.
+    """
+    moved = [{i for i, entry in enumerate(v.entries) if entry} for v in vectors]
+    live = set[int]().union(*moved)
+    loops = [{i for i, s in enumerate(nest.sources) if s == loop} for loop in set(nest.sources)]
     groups: list[set[int]] = []
-    for vector in vectors:
-        support = {i for i, entry in enumerate(vector.entries) if entry}
+    for support in (*moved, *(loop & live for loop in loops if loop & live)):
         joined = [group for group in groups if group & support]
         groups = [group for group in groups if not group & support]
         groups.append(support.union(*joined))
@@ -114,7 +119,7 @@ def component_bases(nest: Nest, rules: Rules) -> Iterator[tuple[Basis, ...]]:
     Every split loop takes part in a skewed vector: without, its levels are one loop again.
     """
     vectors = candidates(nest, affine=rules.affine)
-    for group in components(vectors):
+    for group in components(nest, vectors):
         inside = [v for v in vectors if any(v.entries[i] for i in group)]
         split = {nest.sources[i] for i in group if nest.is_split[nest.sources[i]]}
         yield tuple(
