@@ -14,6 +14,7 @@ DIALECTS = {
     "pattern": "cim_opt.dialects.pattern:Pattern",
     "upmem": "cim_opt.dialects.upmem:Upmem",
     "simdram": "cim_opt.dialects.simdram:Simdram",
+    "poly": "cim_opt.dialects.poly:Poly",
     "cim": "cim_opt.dialects.cim:Cim",
 }
 
