@@ -60,6 +60,9 @@ from xdsl.utils.str_enum import StrEnum
 MACHINE_ATTRIBUTE = "simdram.machine"
 """Module attribute: the machine's name, or a dictionary of all its parameters."""
 
+LIBRARY_ATTRIBUTE = "simdram.library"
+"""Module attribute: the library of microprograms that the rows were allocated for."""
+
 MAX_WIDTH = 64
 
 
@@ -196,6 +199,15 @@ def _check_vector(value: SSAValue, what: str) -> TensorType:
     return attr
 
 
+def _check_scalar(scalar: SSAValue, result: SSAValue) -> None:
+    """How to extend a scalar to more bits is not said, so it has those of the object."""
+    have = 64 if isinstance(scalar.type, IndexType) else element_width(scalar.type)
+    if width_of(result) > have:
+        raise VerifyException(
+            f"takes at most the {have} bits of the scalar, got {width_of(result)}"
+        )
+
+
 @irdl_op_definition
 class TransposeOp(IRDLOperation):
     """Brings host elements into columns: lane l gets source[start + l*stride], l < count.
@@ -262,6 +274,7 @@ class FillOp(IRDLOperation):
         super().__init__(operands=[scalar, count], result_types=[VecType(width)])
 
     def verify_(self) -> None:
+        _check_scalar(self.scalar, self.result)
         if self.constant is None:
             return
         if self.row is not None:
@@ -370,6 +383,9 @@ class MulScalarOp(IRDLOperation):
 
     def __init__(self, arg: SSAValue, scalar: SSAValue):
         super().__init__(operands=[arg, scalar], result_types=[arg.type])
+
+    def verify_(self) -> None:
+        _check_scalar(self.scalar, self.result)
 
 
 @irdl_op_definition

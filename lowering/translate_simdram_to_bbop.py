@@ -56,6 +56,7 @@ from cim_opt.dialects.simdram import (
     element_width,
     width_of,
 )
+from cim_opt.dialects.simdram_library import chosen_library
 from cim_opt.dialects.simdram_machine import machine_of
 from cim_opt.errors import UserError
 from cim_opt.hardware.simdram import SimdramMachine
@@ -87,19 +88,21 @@ class BbopTarget(Target):
     """Prints one function as a bbop stream.
 
     `lengths` are those of the function's vectors of unknown length, in order; `function` is its
-    name, needed when there are several; `library` is the one that the rows were allocated for.
+    name, needed when there are several; `library` is the one that the rows were allocated for,
+    by default what the module says.
     """
 
     name = "simdram-bbop"
 
     lengths: tuple[int, ...] = ()
     function: str | None = None
-    library: str = "cim-opt"
+    library: str | None = None
 
     def emit(self, ctx: Context, module: ModuleOp, output: IO[str]) -> None:
         machine = machine_of(module)
         function = _function(module, self.function)
-        output.write(bbop_stream(function, machine, self.lengths, self.library))
+        library = chosen_library(module, self.library)
+        output.write(bbop_stream(function, machine, self.lengths, library))
 
 
 def bbop_stream(

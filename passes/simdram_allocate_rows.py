@@ -12,7 +12,8 @@ A scalar that only bbops read gets none: it is `constant`, its bits are the rows
 Rows are used again when an object is dead. An object that a loop carries has one place; where the
 loop would have it in two, a `copy` moves it. Where live objects take more rows than a subarray has,
 those needed last are made again later, or kept by the host (`simdram_spill`). A program is refused
-only when one operation with its operands, and what loops around it carry, does not fit.
+only when one operation with its operands, and what loops around it carry, does not fit. The module
+says for which library of microprograms the rows are (`simdram.library`).
 """
 
 from __future__ import annotations
@@ -21,12 +22,13 @@ from dataclasses import dataclass
 
 from xdsl.context import Context
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import IntegerAttr, ModuleOp, UnitAttr, i64
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp, StringAttr, UnitAttr, i64
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, BlockArgument, Operation, OpResult, SSAValue, Use
 from xdsl.passes import ModulePass
 
 from cim_opt.dialects.simdram import (
+    LIBRARY_ATTRIBUTE,
     BbopOp,
     FillOp,
     MulScalarOp,
@@ -61,6 +63,7 @@ class SimdramAllocateRowsPass(ModulePass):
         for function in [inner for inner in op.walk() if isinstance(inner, FuncOp)]:
             if function.body.blocks:
                 _Allocation(function, rows, self.library).run()
+        op.attributes[LIBRARY_ATTRIBUTE] = StringAttr(self.library)
 
 
 class _Allocation:

@@ -39,11 +39,12 @@ MACHINE_ATTRIBUTES = {"upmem": upmem.MACHINE_ATTRIBUTE, "simdram": simdram.MACHI
 class SimdramOptions:
     """How target `simdram` is simulated; `None` is what the machine says.
 
-    `library` also is the one that the program is lowered for.
+    `library` also is the one that the program is lowered for; `None` is `cim-opt`, or what a module
+    that is lowered already was lowered for.
     """
 
     level: str = "bbop"
-    library: str = "cim-opt"
+    library: str | None = None
     timing: str | None = None
     activation_limit: bool | None = None
 
@@ -158,7 +159,7 @@ def run_program(
     args = list(inputs.values())
     steps = _Steps(progress)
     options = {"machine": machine or DEFAULT_MACHINES.get(target, ""), **(pipeline_options or {})}
-    if target == "simdram":
+    if target == "simdram" and simdram_options.library is not None:
         options = {"library": simdram_options.library, **options}
     lowered_for = target_of(module)
     if lowered_for is not None:

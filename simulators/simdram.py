@@ -18,13 +18,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from xdsl.dialects import scf
-from xdsl.dialects.builtin import IntegerAttr, IntegerType, ModuleOp
+from xdsl.dialects.builtin import IntegerAttr, ModuleOp
 from xdsl.dialects.func import FuncOp
 from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.hints import isa
 
 from cim_opt.dialects import simdram
 from cim_opt.dialects.simdram import width_of
+from cim_opt.dialects.simdram_library import chosen_library
 from cim_opt.dialects.simdram_machine import machine_of
 from cim_opt.errors import UserError
 from cim_opt.hardware.simdram import SimdramMachine
@@ -52,16 +53,17 @@ class SimdramSimulator:
     """Simulates lowered modules on one machine.
 
     `machine` None takes the one that the module was lowered for (attribute `simdram.machine`).
-    `library` names the microprograms, `level` is `bbop` or `rows`, `timing` names the preset of
-    command times (None: the machine's own), `activation_limit` says whether the limit on
-    activations counts in the end-to-end time (None: as the machine says). `progress` is called with
-    a fraction of the current outermost loop and a text, at most every 0.2 s.
+    `library` names the microprograms (None: those that the module's rows were allocated for, else
+    `cim-opt`), `level` is `bbop` or `rows`, `timing` names the preset of command times (None: the
+    machine's own), `activation_limit` says whether the limit on activations counts in the
+    end-to-end time (None: as the machine says). `progress` is called with a fraction of the current
+    outermost loop and a text, at most every 0.2 s.
     """
 
     def __init__(
         self,
         machine: SimdramMachine | None = None,
-        library: str = "cim-opt",
+        library: str | None = None,
         level: str = "bbop",
         progress: Progress | None = None,
         timing: str | None = None,
@@ -70,11 +72,21 @@ class SimdramSimulator:
         if level not in LEVELS:
             raise UserError(f"unknown level {level!r}", None, f"use one of {', '.join(LEVELS)}")
         self.machine = machine
-        self.programs = Programs(library)
+        self.library = library
+        self._programs: dict[str, Programs] = {}
+        if library is not None:
+            self._programs[library] = Programs(library)
         self.level = level
         self.progress = progress
         self.timing = timing
         self.activation_limit = activation_limit
+
+    def programs_for(self, module: ModuleOp) -> Programs:
+        """The recipes that a module is run with; kept for the next run."""
+        name = chosen_library(module, self.library)
+        if name not in self._programs:
+            self._programs[name] = Programs(name)
+        return self._programs[name]
 
     @quiet()
     def run(
@@ -101,7 +113,7 @@ class SimdramEvaluator(HostEvaluator):
         super().__init__(module)
         self.machine = machine
         self.options = options
-        self.programs = options.programs
+        self.programs = options.programs_for(module)
         timing = options.timing or machine.timing
         limit = options.activation_limit
         limited = machine.activation_limit if limit is None else limit
@@ -230,7 +242,7 @@ class SimdramEvaluator(HostEvaluator):
     def fill(self, op: Operation, args: tuple[Values, ...]) -> Sequence[Values]:
         """A scalar into every lane."""
         assert isinstance(op, simdram.FillOp)
-        scalar = _scalar_bits(op, op.scalar, args[0], width_of(op.result))
+        scalar = _scalar_bits(args[0], width_of(op.result))
         lanes = self._lanes(op, args[1])
         recipe = self.programs.fill(width_of(op.result), scalar)
         if op.constant is not None:
@@ -257,7 +269,7 @@ class SimdramEvaluator(HostEvaluator):
         assert isinstance(op, simdram.MulScalarOp)
         self._tell(op)
         width = width_of(op.result)
-        scalar = _scalar_bits(op, op.scalar, args[1], width)
+        scalar = _scalar_bits(args[1], width)
         recipe = self.programs.mul_scalar(width, scalar)
         return [self._computed(op, args[0].lanes, args[:1], recipe)]
 
@@ -365,16 +377,8 @@ def _number(attr: Attribute | None) -> int | None:
     return attr.value.data if isa(attr, IntegerAttr) else None
 
 
-def _scalar_bits(op: Operation, value: SSAValue, scalar: Values, width: int) -> int:
-    """The low `width` bits of a scalar that has as many."""
-    have = value.type.width.data if isa(value.type, IntegerType) else 64
-    if width > have:
-        raise UserError(
-            f"'{op.name}' makes {width} bits of a scalar of {have}",
-            "how to extend it is not said",
-            "extend the scalar on the host",
-            location_of(op),
-        )
+def _scalar_bits(scalar: Values, width: int) -> int:
+    """The low `width` bits of a scalar that has as many, as the dialect asks for."""
     return int(scalar) & ((1 << width) - 1)
 
 

@@ -82,16 +82,17 @@ def count(
     lengths: Lengths,
     *,
     machine: SimdramMachine | None = None,
-    library: str = "cim-opt",
+    library: str | None = None,
     timing: str | None = None,
     products: Products = "issued",
 ) -> CountReport:
     """Counts function `entry` of a lowered module.
 
     `lengths` has one entry an argument: the shape of a tensor (a number for a vector), `()` for a
-    scalar. `products` says what multiplications are charged: as they are `issued`; those with a
-    scalar of the host as products of two `objects`; or all as `full` products of two objects in 2n
-    bits, which is what SIMDRAM issues. Raises UserError where the cost depends on data.
+    scalar. `library` None is the one that the module's rows were allocated for. `products` says
+    what multiplications are charged: as they are `issued`; those with a scalar of the host as
+    products of two `objects`; or all as `full` products of two objects in 2n bits, which is what
+    SIMDRAM issues. Raises UserError where the cost depends on data.
     """
     chosen = machine or machine_of(module)
     options = SimdramSimulator(chosen, library, timing=timing)

@@ -351,6 +351,10 @@ def test_a_program_that_is_lowered_for_simdram() -> None:
     assert outcome.code == 0, outcome.err
     assert outcome.out.startswith("@doubled on simdram, simdram-64\n")
     assert "check: none, the program was lowered already" in outcome.out
+    other = on_text(lowered.getvalue(), *SIMDRAM, "--size", "9", "--library", "simdram")
+    assert refused(other).startswith(
+        "cim-run: error: library simdram for a program whose rows were allocated for cim-opt; "
+    )
     assert refused(on_text(lowered.getvalue(), *UPMEM, "--size", "9")) == (
         "cim-run: error: target upmem for a program that is lowered for simdram; what it meant "
         "before is not in the file; choose --target simdram, or run the program as it was before "

@@ -119,16 +119,6 @@ def test_compaction_needs_data_for_its_mask() -> None:
     )
 
 
-def test_scalars_have_the_bits_of_the_object() -> None:
-    text = function(
-        "%x = simdram.fill %k count %n : i8 -> !simdram.vec<9>\nfunc.return", "%k: i8, %n: index"
-    )
-    assert refused(text, 1, 1) == (
-        "test.mlir:2:1: error: 'simdram.fill' makes 9 bits of a scalar of 8; how to extend it is "
-        "not said; extend the scalar on the host"
-    )
-
-
 def test_an_illegal_microprogram_is_trapped(monkeypatch: pytest.MonkeyPatch) -> None:
     """The row level executes what the library gives, and stops where no subarray could go on."""
     right = library("cim-opt").program("copy", 8)
@@ -161,6 +151,33 @@ def test_a_module_says_its_machine() -> None:
     named = f'module attributes {{simdram.machine = "simdram-1"}} {{\n{VECTOR_ADD}\n}}'
     _, report = SimdramSimulator().run(module_of(named), "main", [numbers(3), numbers(3)])
     assert report.machine == "simdram-1"
+
+
+def test_a_module_says_its_library() -> None:
+    text = f'module attributes {{simdram.library = "simdram"}} {{\n{VECTOR_ADD}\n}}'
+    _, report = run(text, [numbers(3), numbers(3)])
+    assert report.library == "simdram"
+    with pytest.raises(UserError) as error:
+        run(text, [numbers(3), numbers(3)], library="cim-opt")
+    assert str(error.value) == (
+        "error: library cim-opt for a program whose rows were allocated for simdram; row programs of "
+        "another library need other rows; leave the library out, or lower the program for it"
+    )
+    _, report = run(VECTOR_ADD, [numbers(3), numbers(3)])
+    assert report.library == "cim-opt"
+
+
+@pytest.mark.parametrize("library", ['"own"', "7"])
+def test_a_module_says_a_library_that_there_is(library: str) -> None:
+    text = f"module attributes {{simdram.library = {library}}} {{\n{VECTOR_ADD}\n}}"
+    with pytest.raises(UserError) as error:
+        run(text, [numbers(3), numbers(3)])
+    wanted = {
+        '"own"': "unknown library of microprograms 'own'; choose one of simdram, cim-opt",
+        "7": "the module's attribute simdram.library is 7 : i64; it is a name in quotes; "
+        "lower the program with pattern-to-simdram",
+    }
+    assert str(error.value) == f"error: {wanted[library]}"
 
 
 def test_operations_of_other_machines_are_refused() -> None:

@@ -97,7 +97,9 @@ def _add_simdram(parser: argparse.ArgumentParser) -> None:
         help="simulates words, or every row command; the results are the same (default: bbop)",
     )
     group.add_argument(
-        "--library", choices=("simdram", "cim-opt"), help="the microprograms (default: cim-opt)"
+        "--library",
+        choices=("simdram", "cim-opt"),
+        help="the microprograms (default: cim-opt, or what the program was lowered for)",
     )
     group.add_argument(
         "--timing",
@@ -224,7 +226,7 @@ def _simdram_options(args: argparse.Namespace) -> "SimdramOptions":
     limit = None if args.activation_limit is None else args.activation_limit == "on"
     return SimdramOptions(
         level=args.level or "bbop",
-        library=args.library or "cim-opt",
+        library=args.library,
         timing=args.timing,
         activation_limit=limit,
     )

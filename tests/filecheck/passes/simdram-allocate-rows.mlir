@@ -2,6 +2,8 @@
 
 builtin.module attributes {simdram.machine = "simdram-1"} {
 
+// CHECK: builtin.module attributes {simdram.machine = "simdram-1", simdram.library = "cim-opt"}
+
 // Rows are used again when an object is dead; a microprogram has rows of its own for what it
 // computes meanwhile.
 

@@ -32,6 +32,22 @@ func.func @f(%a: tensor<8xi16>, %n: index) {
 
 // -----
 
+// CHECK: takes at most the 8 bits of the scalar, got 9
+func.func @f(%k: i8, %n: index) {
+  %x = simdram.fill %k count %n : i8 -> !simdram.vec<9>
+  func.return
+}
+
+// -----
+
+// CHECK: takes at most the 8 bits of the scalar, got 9
+func.func @f(%x: !simdram.vec<9>, %k: i8) {
+  %y = simdram.mul_scalar %x, %k : !simdram.vec<9>, i8
+  func.return
+}
+
+// -----
+
 // CHECK: add does not take (8, 8) bits to 9
 func.func @f(%x: !simdram.vec<8>) {
   %s = simdram.bbop add(%x, %x) : (!simdram.vec<8>, !simdram.vec<8>) -> !simdram.vec<9>
