@@ -302,7 +302,7 @@ class ProgramOp(IRDLOperation):
 
     ```mlir
     cim.program @conv(%x: index, %w: index, %y: index) {
-      cim.load_weights %w macros 8 bytes 2048
+      cim.load_weights %w macros 8 rows 32
       cim.return
     }
     ```
@@ -419,43 +419,45 @@ class CopyOp(IRDLOperation):
 
 @irdl_op_definition
 class LoadWeightsOp(IRDLOperation):
-    """Loads the weights of the first `macros` macros from global memory, row after row.
+    """Loads the first rows of the first macros from global memory.
+
+    Row 0 of all these macros lies there first, macro after macro, then row 1: one row of all macros
+    is written at a time. A macro's row takes the machine's bit columns, 8 bytes of 64.
 
     ```mlir
-    cim.load_weights %w macros 8 bytes 2048
+    cim.load_weights %w macros 8 rows 32
     ```
     """
 
     name = "cim.load_weights"
     source = operand_def(IndexType)
     macros = prop_def(IntegerAttr.constr(i64))
-    bytes = prop_def(IntegerAttr.constr(i64))
-    assembly_format = "$source `macros` $macros `bytes` $bytes attr-dict"
+    rows = prop_def(IntegerAttr.constr(i64))
+    assembly_format = "$source `macros` $macros `rows` $rows attr-dict"
 
-    def __init__(self, source: SSAValue, macros: int, bytes: int):
+    def __init__(self, source: SSAValue, macros: int, rows: int):
         super().__init__(
             operands=[source],
-            properties={"macros": IntegerAttr(macros, i64), "bytes": IntegerAttr(bytes, i64)},
+            properties={"macros": IntegerAttr(macros, i64), "rows": IntegerAttr(rows, i64)},
         )
 
     def verify_(self) -> None:
         _at_least("macros", self.macros, 1)
-        _at_least("bytes", self.bytes, 1)
-        if self.bytes.value.data % self.macros.value.data:
-            raise VerifyException("each macro gets the same number of bytes")
+        _at_least("rows", self.rows, 1)
 
 
 @irdl_op_definition
 class MvmOp(IRDLOperation):
     """Multiplies on the first `macros` macros: macro m takes the input register at input + m*step.
 
-    Row r takes element r from there. Column c of macro m becomes the sum over rows of input times
-    weight, or with `accumulate` adds it to what the output register holds. `bits` is the width of
-    inputs and weights: 4, 8 or 16; it sets the number of columns.
+    Row r takes element r from there; only the first `rows` rows take part. Column c of macro m
+    becomes the sum over rows of input times weight, or with `accumulate` adds it to what the output
+    register holds. `bits` is the width of inputs and weights: 4, 8 or 16; it sets the number of
+    columns. Inputs of 4 bits take a byte each in the register, weights of 4 bits half a byte.
 
     ```mlir
-    cim.mvm %zero step 32 macros 8 bits 8
-    cim.mvm %zero step 0 macros 8 bits 8 accumulate
+    cim.mvm %zero step 32 macros 8 rows 32 bits 8
+    cim.mvm %zero step 0 macros 8 rows 24 bits 8 accumulate
     ```
     """
 
@@ -463,19 +465,28 @@ class MvmOp(IRDLOperation):
     input = operand_def(IndexType)
     step = prop_def(IntegerAttr.constr(i64))
     macros = prop_def(IntegerAttr.constr(i64))
+    rows = prop_def(IntegerAttr.constr(i64))
     bits = prop_def(IntegerAttr.constr(i64))
     accumulate = opt_prop_def(UnitAttr)
     assembly_format = (
-        "$input `step` $step `macros` $macros `bits` $bits (`accumulate` $accumulate^)? attr-dict"
+        "$input `step` $step `macros` $macros `rows` $rows `bits` $bits "
+        "(`accumulate` $accumulate^)? attr-dict"
     )
     WIDTHS: ClassVar = (4, 8, 16)
 
     def __init__(
-        self, input: SSAValue, step: int, macros: int, bits: int = 8, accumulate: bool = False
+        self,
+        input: SSAValue,
+        step: int,
+        macros: int,
+        rows: int,
+        bits: int = 8,
+        accumulate: bool = False,
     ):
         properties: dict[str, Attribute] = {
             "step": IntegerAttr(step, i64),
             "macros": IntegerAttr(macros, i64),
+            "rows": IntegerAttr(rows, i64),
             "bits": IntegerAttr(bits, i64),
         }
         if accumulate:
@@ -485,6 +496,7 @@ class MvmOp(IRDLOperation):
     def verify_(self) -> None:
         _at_least("step", self.step, 0)
         _at_least("macros", self.macros, 1)
+        _at_least("rows", self.rows, 1)
         if self.bits.value.data not in self.WIDTHS:
             raise VerifyException(f"bits are 4, 8 or 16, got {self.bits.value.data}")
 
