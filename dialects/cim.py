@@ -101,6 +101,7 @@ class _LayoutOp(IRDLOperation):
 
     shape = prop_def(DenseArrayBase.constr(i64))
     map = prop_def(AffineMapAttr)
+    index = prop_def(AffineMapAttr)
     tables = prop_def(ArrayAttr[DenseIntElementsAttr])
     divisors = opt_prop_def(DenseArrayBase.constr(i64))
     dropped = opt_prop_def(DenseIntElementsAttr)
@@ -109,6 +110,7 @@ class _LayoutOp(IRDLOperation):
         self,
         shape: Sequence[int],
         map: AffineMap,
+        index: AffineMap,
         tables: Sequence[DenseIntElementsAttr],
         divisors: Sequence[int] | None,
         dropped: DenseIntElementsAttr | None,
@@ -116,6 +118,7 @@ class _LayoutOp(IRDLOperation):
         properties: dict[str, Attribute] = {
             "shape": DenseArrayBase.from_list(i64, shape),
             "map": AffineMapAttr(map),
+            "index": AffineMapAttr(index),
             "tables": ArrayAttr(tables),
         }
         if divisors is not None:
@@ -137,21 +140,30 @@ class _LayoutOp(IRDLOperation):
             raise VerifyException(f"packed tensor has {count} elements, got {flat}")
         if tensor.element_type != flat.element_type:
             raise VerifyException(f"packing keeps the element type, got {tensor} and {flat}")
-        map = self.map.data
-        if map.num_symbols or map.num_dims != len(shape) or len(map.results) != rank + tables:
+        map, index = self.map.data, self.index.data
+        if index.num_symbols or len(index.results) != rank:
+            raise VerifyException(f"index gives {rank} indices of the tensor, got {index}")
+        coordinates = index.num_dims
+        if (
+            map.num_symbols
+            or map.num_dims != len(shape)
+            or (len(map.results) != coordinates + tables)
+        ):
             raise VerifyException(
                 f"map takes the {len(shape)} indices of the shape and gives {tables} rows of "
-                f"tables and {rank} indices of the tensor, got {map}"
+                f"tables and {coordinates} coordinates, got {map}"
             )
         for table in self.tables:
             extents = table.type.get_shape()
-            if len(extents) != 2 or extents[1] != rank:
-                raise VerifyException(f"a table has {rank} indices a row, got {table.type}")
+            if len(extents) != 2 or extents[1] != coordinates:
+                raise VerifyException(
+                    f"a table has {coordinates} coordinates a row, got {table.type}"
+                )
         if self.divisors is not None:
             divisors = self.divisors.get_values()
-            if len(divisors) != rank or any(divisor < 1 for divisor in divisors):
+            if len(divisors) != coordinates or any(divisor < 1 for divisor in divisors):
                 raise VerifyException(
-                    f"there are {rank} divisors of at least 1, got {list(divisors)}"
+                    f"there are {coordinates} divisors of at least 1, got {list(divisors)}"
                 )
         if self.dropped is not None and self.dropped.type.get_shape()[1:] != (tables,):
             raise VerifyException(
@@ -172,14 +184,16 @@ def _static_tensor(value: SSAValue, what: str) -> TensorType:
 class PackOp(_LayoutOp):
     """Arranges a tensor as a program reads it; done on the host, and charged.
 
-    The packed element at index d of `shape` is the tensor's element at the sum of the last results
-    of `map` and of one row of each table, the rows that the first results of `map` name. With
-    `divisors` each index is divided by its divisor. What lies outside the tensor, does not divide,
-    or is dropped, is 0: padding costs no memory of its own, only its place in the packed tensor.
+    An element at index d of `shape` has coordinates: the sum of the last results of `map` and of one
+    row of each table, the rows that the first results of `map` name. With `divisors` each coordinate
+    is divided by its divisor. `index` takes the coordinates to indices of the tensor. What has a
+    negative coordinate, does not divide, lies outside the tensor, or is dropped (pairs of rows of
+    the tables), is 0: zeros around an image take no memory of their own.
 
     ```mlir
     %p = cim.pack %x shape [14, 8, 32] map affine_map<(g, m, r) -> (r, 0, g, m)>
-      tables [dense<...> : tensor<32x3xi32>] : tensor<1x62x62xi8> -> tensor<3584xi8>
+      index affine_map<(c, h, w) -> (c, h - 3, w - 3)>
+      tables [dense<...> : tensor<32x3xi32>] : tensor<1x56x56xi8> -> tensor<3584xi8>
     ```
     """
 
@@ -187,7 +201,8 @@ class PackOp(_LayoutOp):
     tensor = operand_def(TensorType)
     packed = result_def(TensorType)
     assembly_format = (
-        "$tensor `shape` $shape `map` $map `tables` $tables (`divisors` $divisors^)? "
+        "$tensor `shape` $shape `map` $map `index` $index `tables` $tables "
+        "(`divisors` $divisors^)? "
         "(`dropped` $dropped^)? attr-dict `:` type($tensor) `->` type($packed)"
     )
     traits = traits_def(Pure())
@@ -197,6 +212,7 @@ class PackOp(_LayoutOp):
         tensor: SSAValue,
         shape: Sequence[int],
         map: AffineMap,
+        index: AffineMap,
         tables: Sequence[DenseIntElementsAttr],
         divisors: Sequence[int] | None = None,
         dropped: DenseIntElementsAttr | None = None,
@@ -208,7 +224,7 @@ class PackOp(_LayoutOp):
         super().__init__(
             operands=[tensor],
             result_types=[TensorType(tensor.type.element_type, [count])],
-            properties=self._properties(shape, map, tables, divisors, dropped),
+            properties=self._properties(shape, map, index, tables, divisors, dropped),
         )
 
     def verify_(self) -> None:
@@ -224,7 +240,8 @@ class UnpackOp(_LayoutOp):
 
     ```mlir
     %y = cim.unpack %p into %init shape [98, 8] map affine_map<(t, c) -> (c, 0, t)>
-      tables [dense<...> : tensor<8x2xi32>] : tensor<784xi32> -> tensor<1x784xi32>
+      index affine_map<(c, t) -> (c, t)>
+      tables [dense<...> : tensor<8x2xi32>] : tensor<784xi32>, tensor<1x784xi32> -> tensor<1x784xi32>
     ```
     """
 
@@ -233,7 +250,8 @@ class UnpackOp(_LayoutOp):
     init = operand_def(TensorType)
     tensor = result_def(TensorType)
     assembly_format = (
-        "$packed `into` $init `shape` $shape `map` $map `tables` $tables (`divisors` $divisors^)? "
+        "$packed `into` $init `shape` $shape `map` $map `index` $index `tables` $tables "
+        "(`divisors` $divisors^)? "
         "(`dropped` $dropped^)? attr-dict `:` type($packed) `,` type($init) `->` type($tensor)"
     )
     traits = traits_def(Pure())
@@ -244,12 +262,13 @@ class UnpackOp(_LayoutOp):
         init: SSAValue,
         shape: Sequence[int],
         map: AffineMap,
+        index: AffineMap,
         tables: Sequence[DenseIntElementsAttr],
     ):
         super().__init__(
             operands=[packed, init],
             result_types=[init.type],
-            properties=self._properties(shape, map, tables, None, None),
+            properties=self._properties(shape, map, index, tables, None, None),
         )
 
     def verify_(self) -> None:
