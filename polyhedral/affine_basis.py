@@ -192,11 +192,20 @@ def coordinates(basis: Matrix) -> Matrix:
     """The rows that turn levels x into coordinates y with x = sum of y_j b_j.
 
     Each row is scaled to whole numbers by its least denominator: coordinates then skip values,
-    which costs nothing where steps are counted exactly. Raises ValueError when the vectors are
-    no basis.
+    which costs nothing where steps are counted exactly. Levels that no vector moves along get no
+    coordinate. Raises ValueError when the vectors are no basis of the other levels.
     """
-    transposed = tuple(zip(*basis, strict=True))
-    return inverse(transposed)[0]
+    if not basis:
+        return ()
+    live = [i for i in range(len(basis[0])) if any(vector[i] for vector in basis)]
+    if len(live) != len(basis):
+        raise ValueError(f"{len(basis)} vectors are no basis of {len(live)} levels")
+    rows = inverse(tuple(tuple(vector[i] for vector in basis) for i in live))[0]
+    position = {level: i for i, level in enumerate(live)}
+    return tuple(
+        tuple(row[position[i]] if i in position else 0 for i in range(len(basis[0])))
+        for row in rows
+    )
 
 
 def box(coordinate: Row, sizes: Sequence[int]) -> tuple[int, int]:
