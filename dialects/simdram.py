@@ -5,6 +5,10 @@ is one DRAM row. It spans as many subarrays as its lanes need; lanes are set by 
 brings data in. A *bbop* computes on all lanes at once, by a microprogram of row commands. The host
 transposes vectors in, fills objects with a scalar, and reads objects back.
 
+An object may be stored complemented, `!simdram.vec<n, complemented>`: its rows hold the complement
+of each bit. Its elements are the same; the host complements as it transposes, fills and reads, and
+bbops have programs for some polarities of operands and result (`simdram_polarity`).
+
 Before `simdram-allocate-rows` objects are values; after it every operation names the D rows of its
 result (`row`), the same in every subarray. Sources: SIMDRAM and MIMDRAM (the bbop instruction set),
 DaPPA, section 4.3.3.
@@ -21,6 +25,7 @@ from xdsl.dialects.builtin import (
     IntAttr,
     IntegerAttr,
     IntegerType,
+    NoneAttr,
     TensorType,
     UnitAttr,
     i1,
@@ -57,6 +62,8 @@ from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 from xdsl.utils.str_enum import StrEnum
 
+from cim_opt.dialects.simdram_polarity import variant
+
 MACHINE_ATTRIBUTE = "simdram.machine"
 """Module attribute: the machine's name, or a dictionary of all its parameters."""
 
@@ -68,13 +75,17 @@ MAX_WIDTH = 64
 
 @irdl_attr_definition
 class VecType(ParametrizedAttribute, TypeAttribute):
-    """A vertical object of elements of `width` bits, 1 to 64: `!simdram.vec<32>`."""
+    """A vertical object of elements of `width` bits, 1 to 64: `!simdram.vec<32>`.
+
+    Rows of a `!simdram.vec<32, complemented>` hold the complement of its elements.
+    """
 
     name = "simdram.vec"
     width: IntAttr = param_def()
+    complemented: UnitAttr | NoneAttr = param_def()
 
-    def __init__(self, width: int | IntAttr):
-        super().__init__(IntAttr(width) if isinstance(width, int) else width)
+    def __init__(self, width: int, complemented: bool = False):
+        super().__init__(IntAttr(width), UnitAttr() if complemented else NoneAttr())
 
     def verify(self) -> None:
         if not 1 <= self.width.data <= MAX_WIDTH:
@@ -83,11 +94,17 @@ class VecType(ParametrizedAttribute, TypeAttribute):
     @classmethod
     def parse_parameters(cls, parser: AttrParser) -> Sequence[Attribute]:
         with parser.in_angle_brackets():
-            return [IntAttr(parser.parse_integer())]
+            width = IntAttr(parser.parse_integer())
+            if parser.parse_optional_punctuation(",") is None:
+                return [width, NoneAttr()]
+            parser.parse_keyword("complemented")
+            return [width, UnitAttr()]
 
     def print_parameters(self, printer: Printer) -> None:
         with printer.in_angle_brackets():
             printer.print_int(self.width.data)
+            if isinstance(self.complemented, UnitAttr):
+                printer.print_string(", complemented")
 
 
 class Opcode(StrEnum):
@@ -184,6 +201,16 @@ def width_of(value: SSAValue | Attribute) -> int:
     return attr.width.data
 
 
+def is_complemented(value: SSAValue) -> bool:
+    """Whether the rows of a vertical object hold the complement of its elements."""
+    assert isinstance(value.type, VecType)
+    return isinstance(value.type.complemented, UnitAttr)
+
+
+def _result_type(result: int | VecType) -> VecType:
+    return VecType(result) if isinstance(result, int) else result
+
+
 def element_width(attr: Attribute) -> int:
     """Bits of a host element type."""
     if isa(attr, IntegerType):
@@ -234,9 +261,17 @@ class TransposeOp(IRDLOperation):
     traits = traits_def(Pure())
 
     def __init__(
-        self, source: SSAValue, start: SSAValue, stride: SSAValue, count: SSAValue, width: int
+        self,
+        source: SSAValue,
+        start: SSAValue,
+        stride: SSAValue,
+        count: SSAValue,
+        result: int | VecType,
     ):
-        super().__init__(operands=[source, start, stride, count], result_types=[VecType(width)])
+        """`result` is the object's type, or the bits of a plain one."""
+        super().__init__(
+            operands=[source, start, stride, count], result_types=[_result_type(result)]
+        )
 
     def verify_(self) -> None:
         have = element_width(_check_vector(self.source, "source").element_type)
@@ -292,7 +327,8 @@ class BbopOp(IRDLOperation):
 
     Comparisons give one bit; `select` takes a bit and two objects; shifts by a constant, extensions
     and truncations are copies of rows. Results wrap around; a division by zero gives 0, its
-    remainder the dividend; a shift by the width or more gives 0, or the sign.
+    remainder the dividend; a shift by the width or more gives 0, or the sign. Opcodes take some
+    polarities of operands and result (`simdram_polarity`); a `copy` may change it.
 
     ```mlir
     %s = simdram.bbop add(%a, %b) : (!simdram.vec<32>, !simdram.vec<32>) -> !simdram.vec<32>
@@ -314,13 +350,18 @@ class BbopOp(IRDLOperation):
     traits = traits_def(Pure())
 
     def __init__(
-        self, opcode: Opcode, args: Sequence[SSAValue], width: int, amount: int | None = None
+        self,
+        opcode: Opcode,
+        args: Sequence[SSAValue],
+        result: int | VecType,
+        amount: int | None = None,
     ):
+        """`result` is the object's type, or the bits of a plain one."""
         properties: dict[str, Attribute] = {"opcode": OpcodeAttr(opcode)}
         if amount is not None:
             properties["amount"] = IntegerAttr(amount, i64)
         super().__init__(
-            operands=[list(args)], result_types=[VecType(width)], properties=properties
+            operands=[list(args)], result_types=[_result_type(result)], properties=properties
         )
 
     def verify_(self) -> None:
@@ -336,6 +377,19 @@ class BbopOp(IRDLOperation):
             raise VerifyException("shifts by a constant have an amount, and nothing else has")
         if self.amount is not None and self.amount.value.data < 0:
             raise VerifyException(f"shifts by 0 or more, got {self.amount.value.data}")
+        *args, out = polarity_of(self)
+        if variant(str(opcode), args, out) is None:
+            shown = ", ".join(map(_spelled, args))
+            raise VerifyException(f"no program of {opcode} takes ({shown}) to {_spelled(out)}")
+
+
+def polarity_of(op: BbopOp) -> tuple[bool, ...]:
+    """Whether each operand, and then the result, is stored complemented."""
+    return tuple(is_complemented(value) for value in (*op.args, op.result))
+
+
+def _spelled(complemented: bool) -> str:
+    return "complemented" if complemented else "plain"
 
 
 Rule = Callable[[list[int], int], bool]
@@ -361,7 +415,7 @@ class MulScalarOp(IRDLOperation):
     """Multiplies by a scalar that the host knows when it issues the operation.
 
     The host recodes the scalar to signed digits and issues one shifted addition or subtraction a
-    non-zero digit; a scalar of 0 costs a fill.
+    non-zero digit; a scalar of 0 costs a fill. Operand and result are plain.
 
     ```mlir
     %p = simdram.mul_scalar %a, %k : !simdram.vec<32>, i32
@@ -385,6 +439,8 @@ class MulScalarOp(IRDLOperation):
         super().__init__(operands=[arg, scalar], result_types=[arg.type])
 
     def verify_(self) -> None:
+        if is_complemented(self.arg):
+            raise VerifyException("multiplies plain objects, got a complemented one")
         _check_scalar(self.scalar, self.result)
 
 

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from cim_opt.dialects.simdram import BbopOp, MulScalarOp, Opcode, width_of
+from cim_opt.dialects.simdram import BbopOp, MulScalarOp, Opcode, polarity_of, width_of
+from cim_opt.dialects.simdram_polarity import variant
+from cim_opt.errors import UserError
 from cim_opt.microprograms.library import Library
 from cim_opt.microprograms.model import RowProgram
 
@@ -56,13 +58,28 @@ SIGNED = frozenset((Opcode.SHRS_CONST, Opcode.SEXT))
 
 
 def bbop_program(
-    library: Library, opcode: Opcode, width: int, out: int, amount: int | None = None
+    library: Library,
+    opcode: Opcode,
+    width: int,
+    out: int,
+    amount: int | None = None,
+    polarity: tuple[bool, ...] = (),
 ) -> RowProgram:
     """The program of a bbop on values of `width` bits with a result of `out`.
 
     The operands are the program's inputs, in order. `amount` is that of a shift by a constant.
+    `polarity` says which of the operands, and last whether the result, is stored complemented;
+    empty where none is. Raises UserError where the library has no such program.
     """
     options: dict[str, Any] = {}
+    if any(polarity):
+        *args, result = polarity
+        chosen = variant(str(opcode), args, result)
+        if chosen is None:
+            raise UserError(
+                f"bbop {opcode} of this polarity", "no program has it", "complement another object"
+            )
+        opcode, options = Opcode(chosen.opcode), dict[str, Any](chosen.options)
     if amount is not None:
         options["amount"] = amount
     if opcode in SIGNED:
@@ -74,9 +91,11 @@ def bbop_program(
     return library.program(NAMES[opcode], width, **options)
 
 
-def fill_program(library: Library, width: int, scalar: int) -> RowProgram:
-    """The program that puts the low `width` bits of a number in all lanes."""
-    return library.program("fill", width, value=scalar)
+def fill_program(
+    library: Library, width: int, scalar: int, complemented: bool = False
+) -> RowProgram:
+    """The program that puts the low `width` bits of a number, or their complement, in all lanes."""
+    return library.program("fill", width, value=~scalar if complemented else scalar)
 
 
 def mul_scalar_program(library: Library, width: int, scalar: int) -> RowProgram:
@@ -89,6 +108,11 @@ def scratch_rows(library: Library, op: BbopOp | MulScalarOp) -> int:
     if isinstance(op, MulScalarOp):
         # Products with a number keep their sum in the rows of the result, whatever the number.
         return 0
+    return program_of(library, op).scratch_rows
+
+
+def program_of(library: Library, op: BbopOp) -> RowProgram:
+    """The program of a bbop of the IR."""
     amount = None if op.amount is None else op.amount.value.data
     width, out = width_of(op.args[-1]), width_of(op.result)
-    return bbop_program(library, op.opcode.data, width, out, amount).scratch_rows
+    return bbop_program(library, op.opcode.data, width, out, amount, polarity_of(op))

@@ -5,11 +5,22 @@ from cim_opt.microprograms.model import C0, C1, Operand, RowProgram
 from cim_opt.microprograms.steps import Steps
 
 
-def copy(s: Steps, width: int, *, a_width: int | None = None, signed: bool = False) -> RowProgram:
-    """out = a, cut or extended (with its sign if `signed`) to `width` bits; 1 a row."""
-    a, out = Operand("a", width if a_width is None else a_width), Operand("out", width)
+def copy(
+    s: Steps,
+    width: int,
+    *,
+    a_width: int | None = None,
+    signed: bool = False,
+    complemented: bool = False,
+) -> RowProgram:
+    """out = a, cut or extended (with its sign if `signed`) to `width` bits; 1 a row.
+
+    `complemented`: a and out are stored complemented.
+    """
+    a = Operand("a", width if a_width is None else a_width, complemented)
+    out = Operand("out", width, complemented)
     source = rows(a)[:width]
-    fill = source[-1] if signed else C0
+    fill = source[-1] if signed else C1 if complemented else C0
     s.copy(rows(out), source + [fill] * (width - len(source)))
     return finish(s, "copy", width, [a], [out])
 

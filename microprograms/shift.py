@@ -9,19 +9,24 @@ from cim_opt.microprograms.model import C0, C1, Address, Operand, RowProgram
 from cim_opt.microprograms.steps import Rows, Steps
 
 
-def constant_left(s: Steps, width: int, *, amount: int) -> RowProgram:
-    """out = a << amount; 1 a row."""
-    a, out = Operand("a", width), Operand("out", width)
+def constant_left(s: Steps, width: int, *, amount: int, complemented: bool = False) -> RowProgram:
+    """out = a << amount, both stored complemented if `complemented`; 1 a row."""
+    a, out = Operand("a", width, complemented), Operand("out", width, complemented)
     shift = min(amount, width)
-    s.copy(rows(out), [C0] * shift + rows(a)[: width - shift])
+    s.copy(rows(out), [C1 if complemented else C0] * shift + rows(a)[: width - shift])
     return finish(s, "shl_const", width, [a], [out])
 
 
-def constant_right(s: Steps, width: int, *, amount: int, signed: bool = False) -> RowProgram:
-    """out = a >> amount, zeros or the sign coming in; 1 a row."""
-    a, out = Operand("a", width), Operand("out", width)
+def constant_right(
+    s: Steps, width: int, *, amount: int, signed: bool = False, complemented: bool = False
+) -> RowProgram:
+    """out = a >> amount, zeros or the sign coming in; 1 a row.
+
+    `complemented`: a and out are stored complemented.
+    """
+    a, out = Operand("a", width, complemented), Operand("out", width, complemented)
     shift = min(amount, width)
-    incoming = rows(a)[-1] if signed else C0
+    incoming = rows(a)[-1] if signed else C1 if complemented else C0
     s.copy(rows(out), rows(a)[shift:] + [incoming] * shift)
     return finish(s, "shr_const", width, [a], [out])
 

@@ -38,7 +38,7 @@ from cim_opt.dialects.simdram import (
     width_of,
 )
 from cim_opt.dialects.simdram_machine import machine_of
-from cim_opt.dialects.simdram_programs import bbop_program, scratch_rows
+from cim_opt.dialects.simdram_programs import program_of, scratch_rows
 from cim_opt.errors import UserError
 from cim_opt.locations import location_of
 from cim_opt.mapping.row_allocation import Lifetime, RowsExceeded, allocate
@@ -220,7 +220,7 @@ def _settle_loop(loop: scf.ForOp, library: Library) -> None:
     """Puts copies where a carried object could not have one place before, in and after the loop."""
     for index, value in enumerate(list(loop.iter_args)):
         if isinstance(value.type, VecType) and not _only_use(value, loop):
-            copy = BbopOp(Opcode.COPY, [value], width_of(value))
+            copy = _copy_of(value)
             _insert_before(copy, loop)
             loop.operands[3 + index] = copy.result
     last = loop.body.block.last_op
@@ -235,9 +235,14 @@ def _settle_loop(loop: scf.ForOp, library: Library) -> None:
     for _ in range(2 if len(moved) > 1 else 1):
         for index in moved:
             value = last.arguments[index]
-            copy = BbopOp(Opcode.COPY, [value], width_of(value))
+            copy = _copy_of(value)
             _insert_before(copy, last)
             last.operands[index] = copy.result
+
+
+def _copy_of(value: SSAValue) -> BbopOp:
+    assert isinstance(value.type, VecType)
+    return BbopOp(Opcode.COPY, [value], value.type)
 
 
 def _make_constant(op: FillOp) -> None:
@@ -276,9 +281,7 @@ def _overwrites(op: Operation, operand: int, library: Library) -> bool:
     """True when the result of a bbop may lie in the rows of one of its operands."""
     if not isinstance(op, BbopOp):
         return False
-    amount = None if op.amount is None else op.amount.value.data
-    width, out = width_of(op.args[-1]), width_of(op.result)
-    program = bbop_program(library, op.opcode.data, width, out, amount)
+    program = program_of(library, op)
     return (program.inputs[operand].name, program.outputs[0].name) in program.aliases
 
 

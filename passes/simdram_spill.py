@@ -17,6 +17,7 @@ from cim_opt.dialects.simdram import (
     MulScalarOp,
     ReadOp,
     TransposeOp,
+    VecType,
     width_of,
 )
 
@@ -75,7 +76,8 @@ def spill(value: SSAValue, uses: list[Use]) -> None:
     kept = _read_back(value, count)
     for use in uses:
         zero, one = _index(0), _index(1)
-        again = TransposeOp(kept, zero.result, one.result, count, width_of(value))
+        assert isinstance(value.type, VecType)
+        again = TransposeOp(kept, zero.result, one.result, count, value.type)
         _before(use.operation, [zero, one, again])
         use.operation.operands[use.index] = again.result
 

@@ -24,7 +24,7 @@ from xdsl.ir import Attribute, Block, Operation, SSAValue
 from xdsl.utils.hints import isa
 
 from cim_opt.dialects import simdram
-from cim_opt.dialects.simdram import width_of
+from cim_opt.dialects.simdram import is_complemented, polarity_of, width_of
 from cim_opt.dialects.simdram_library import chosen_library
 from cim_opt.dialects.simdram_machine import machine_of
 from cim_opt.errors import UserError
@@ -168,7 +168,7 @@ class SimdramEvaluator(HostEvaluator):
             return last and all(n in recipe.shared for n, x in enumerate(args) if x is other)
 
         row = self.rows.result(op, width, _number(op.row), reusable)
-        made = VerticalObject(width, lanes, row)
+        made = VerticalObject(width, lanes, row, is_complemented(op.result))
         if recipe.scratch_rows:
             self._place_scratch(op, made, recipe.scratch_rows)
         self.rows.bind(op.result, made)
@@ -235,7 +235,7 @@ class SimdramEvaluator(HostEvaluator):
         _not_negative(op, {"start": start, "stride": stride})
         made = self._make(op, lanes, (), NO_PROGRAM)
         words = gathered(source, start, stride, lanes, made.width)
-        made.data = self.level.load(words, made.width)
+        made.data = self.level.load(words, made)
         self.book.transpose(op, made.width, lanes)
         return [made]
 
@@ -244,9 +244,10 @@ class SimdramEvaluator(HostEvaluator):
         assert isinstance(op, simdram.FillOp)
         scalar = _scalar_bits(args[0], width_of(op.result))
         lanes = self._lanes(op, args[1])
-        recipe = self.programs.fill(width_of(op.result), scalar)
+        complemented = is_complemented(op.result)
+        recipe = self.programs.fill(width_of(op.result), scalar, complemented)
         if op.constant is not None:
-            made = VerticalObject(width_of(op.result), lanes, NO_ROWS)
+            made = VerticalObject(width_of(op.result), lanes, NO_ROWS, complemented)
             made.data = self.level.run(recipe, (), made)
             return [made]
         made = self._make(op, lanes, (), recipe)
@@ -259,10 +260,16 @@ class SimdramEvaluator(HostEvaluator):
         assert isinstance(op, simdram.BbopOp)
         self._tell(op)
         lanes = self._common_lanes(op, args)
-        recipe = self.programs.bbop(
-            op.opcode.data, width_of(op.args[-1]), width_of(op.result), _number(op.amount)
-        )
-        return [self._computed(op, lanes, args, recipe)]
+        return [self._computed(op, lanes, args, self._recipe(op))]
+
+    def _recipe(self, op: simdram.BbopOp) -> Recipe:
+        width, out = width_of(op.args[-1]), width_of(op.result)
+        try:
+            return self.programs.bbop(
+                op.opcode.data, width, out, _number(op.amount), polarity_of(op)
+            )
+        except UserError as error:
+            raise UserError(error.what, error.limit, error.remedy, location_of(op)) from error
 
     def mul_scalar(self, op: Operation, args: tuple[Values, ...]) -> Sequence[Values]:
         """Lanes times a number that the host knows."""

@@ -30,7 +30,7 @@ from xdsl.utils.hints import isa
 
 from cim_opt.dialects import simdram
 from cim_opt.dialects.pattern import PatternOp
-from cim_opt.dialects.simdram import Opcode, width_of
+from cim_opt.dialects.simdram import Opcode, is_complemented, polarity_of, width_of
 from cim_opt.dialects.simdram_machine import machine_of
 from cim_opt.errors import UserError
 from cim_opt.hardware.simdram import SimdramMachine
@@ -136,7 +136,7 @@ def _argument(arg: BlockArgument, length: tuple[int, ...] | int) -> Values:
 class NoData(Level):
     """Objects hold nothing."""
 
-    def load(self, words: Any, width: int) -> None:
+    def load(self, words: Any, made: VerticalObject) -> None:
         return None
 
     def store(self, made: VerticalObject) -> Any:
@@ -321,7 +321,7 @@ class CountEvaluator(SimdramEvaluator):
         assert isinstance(op, simdram.FillOp)
         width, lanes = width_of(op.result), self._lanes(op, args[1])
         if op.constant is not None:
-            return [VerticalObject(width, lanes, NO_ROWS)]
+            return [VerticalObject(width, lanes, NO_ROWS, is_complemented(op.result))]
         recipe = self.programs.fill(width, 0)
         made = self._make(op, lanes, (), recipe)
         self.book.bbop(op, recipe.counts, lanes)
@@ -338,8 +338,9 @@ class CountEvaluator(SimdramEvaluator):
     ) -> VerticalObject:
         """A product, charged as one of two objects."""
         width = width_of(op.result)
-        recipe = self.programs.bbop(Opcode.MUL, width, width, None)
         scalar = isinstance(op, simdram.MulScalarOp)
+        polarity = () if scalar else polarity_of(op)
+        recipe = self.programs.bbop(Opcode.MUL, width, width, None, polarity)
         rows = self.programs.mul_scalar(width, 1) if scalar else recipe
         made = self._make(op, lanes, args, rows)
         counts = self._full_product(op, width) if self.products == "full" else recipe.counts
@@ -356,7 +357,8 @@ class CountEvaluator(SimdramEvaluator):
                 "count products as they are issued",
                 location_of(op),
             )
-        return library.counts("mul", 2 * width, a_width=width, b_width=width)
+        options = {"out_complemented": True} if is_complemented(op.results[0]) else {}
+        return library.counts("mul", 2 * width, a_width=width, b_width=width, **options)
 
     def mul_scalar(self, op: Operation, args: tuple[Values, ...]) -> Sequence[Values]:
         assert isinstance(op, simdram.MulScalarOp)

@@ -29,8 +29,8 @@ class Level(ABC):
     """What objects hold, and how recipes run on it."""
 
     @abstractmethod
-    def load(self, words: Words, width: int) -> Any:
-        """The data of an object with these elements."""
+    def load(self, words: Words, made: VerticalObject) -> Any:
+        """The data of the object `made` with these elements."""
 
     @abstractmethod
     def store(self, made: VerticalObject) -> Words:
@@ -44,7 +44,7 @@ class Level(ABC):
 class WordLevel(Level):
     """Objects are arrays of words."""
 
-    def load(self, words: Words, width: int) -> Words:
+    def load(self, words: Words, made: VerticalObject) -> Words:
         return words
 
     def store(self, made: VerticalObject) -> Words:
@@ -57,11 +57,12 @@ class WordLevel(Level):
 class RowLevel(Level):
     """Objects are arrays of packed rows, one row a bit, 64 lanes a word."""
 
-    def load(self, words: Words, width: int) -> Rows:
-        return to_vertical(words, width)
+    def load(self, words: Words, made: VerticalObject) -> Rows:
+        rows = to_vertical(words, made.width)
+        return ~rows if made.complemented else rows
 
     def store(self, made: VerticalObject) -> Words:
-        return from_vertical(made.data, made.lanes)
+        return from_vertical(~made.data if made.complemented else made.data, made.lanes)
 
     def run(self, recipe: Recipe, args: Sequence[VerticalObject], made: VerticalObject) -> Rows:
         words = words_for(made.lanes)

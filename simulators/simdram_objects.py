@@ -28,12 +28,14 @@ NO_ROWS = -1
 class VerticalObject:
     """Elements of `width` bits in `lanes` columns, from D row `row` on.
 
-    `data` is what the level of simulation keeps: words, or the packed rows.
+    `complemented`: the rows hold the complement of every bit of the elements. `data` is what the
+    level of simulation keeps: words, which are elements either way, or the packed rows.
     """
 
     width: int
     lanes: int
     row: int
+    complemented: bool = False
     data: Any = None
 
     @property

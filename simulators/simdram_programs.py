@@ -66,19 +66,29 @@ class Programs:
         self._library = load_library(library)
         self._recipes: dict[object, Recipe] = {}
 
-    def bbop(self, opcode: Opcode, width: int, out: int, amount: int | None) -> Recipe:
-        """A bbop on values of `width` bits with a result of `out`; `amount` of a constant shift."""
+    def bbop(
+        self,
+        opcode: Opcode,
+        width: int,
+        out: int,
+        amount: int | None,
+        polarity: tuple[bool, ...] = (),
+    ) -> Recipe:
+        """A bbop on values of `width` bits with a result of `out`; `amount` of a constant shift.
+
+        `polarity` as `bbop_program` takes it.
+        """
         return self._kept(
-            (opcode, width, out, amount),
-            lambda: bbop_program(self._library, opcode, width, out, amount),
+            (opcode, width, out, amount, polarity),
+            lambda: bbop_program(self._library, opcode, width, out, amount, polarity),
             lambda args, lanes: simdram_words.compute(opcode, args, width, out, amount),
         )
 
-    def fill(self, width: int, scalar: int) -> Recipe:
-        """The low `width` bits of a number in all lanes."""
+    def fill(self, width: int, scalar: int, complemented: bool = False) -> Recipe:
+        """The low `width` bits of a number in all lanes, stored complemented or as they are."""
         return self._kept(
-            ("fill", width, scalar),
-            lambda: fill_program(self._library, width, scalar),
+            ("fill", width, scalar, complemented),
+            lambda: fill_program(self._library, width, scalar, complemented),
             lambda args, lanes: simdram_words.filled(scalar, lanes, width),
         )
 

@@ -71,8 +71,9 @@ def test_complemented_operands(name: str, operation: str) -> None:
     "operation", [x for x in OPERATIONS if "complemented" in options(x) and x[:3] != "mac"]
 )
 def test_all_operands_complemented(name: str, operation: str) -> None:
+    given = {"amount": 1} if "amount" in options(operation) else {}
     for width in (1, 2, 3, 4, 9):
-        check(name, operation, width, complemented=True)
+        check(name, operation, width, complemented=True, **given)
 
 
 @each_library

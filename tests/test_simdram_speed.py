@@ -6,9 +6,11 @@ import time
 from typing import Any
 
 import numpy as np
+import pytest
 from simdram_programs import VECTOR_ADD, machine, module_of, numbers, run
 
 from cim_opt.dialects.simdram import Opcode
+from cim_opt.simulators import simdram_programs
 from cim_opt.simulators.simdram import SimdramSimulator
 from cim_opt.simulators.simdram_levels import RowLevel
 from cim_opt.simulators.simdram_objects import VerticalObject
@@ -29,7 +31,9 @@ def test_a_row_level_addition_is_quick() -> None:
     """32 bits of 65,536 columns, every row command executed."""
     a, b = numbers(65536), numbers(65536)
     level, recipe = RowLevel(), Programs("cim-opt").bbop(Opcode.ADD, 32, 32, None)
-    args = [VerticalObject(32, 65536, 0, level.load(x.view(np.uint32), 32)) for x in (a, b)]
+    args = [VerticalObject(32, 65536, 32 * n) for n in range(2)]
+    for arg, x in zip(args, (a, b), strict=True):
+        arg.data = level.load(x.view(np.uint32), arg)
     made = VerticalObject(32, 65536, 64)
     made.data = level.run(recipe, args, made)
     assert (level.store(made).view(np.int32) == a + b).all()
@@ -45,6 +49,21 @@ def test_millions_of_elements_are_quick() -> None:
     (got,), report = results[0]
     assert (got == a + b).all()
     assert report.bbops == -(-count // 65536)
+
+
+def test_new_scalars_are_counted_without_making_their_programs(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """A loop over a table multiplies by thousands of numbers, most of them once."""
+
+    def no_program(*_: Any) -> Any:
+        raise AssertionError("the program is made")
+
+    monkeypatch.setattr(simdram_programs, "mul_scalar_program", no_program)
+    programs = Programs("cim-opt")
+    recipes = [programs.mul_scalar(31, scalar) for scalar in range(70_000, 70_100)]
+    assert all(recipe.counts.total > 31 for recipe in recipes)
+    assert programs.mul_scalar(31, 70_000) is recipes[0]
 
 
 def test_progress_is_told() -> None:

@@ -71,3 +71,20 @@ func.func @rows(%a: tensor<8xi8>, %n: index, %k: i8) {
   %c = simdram.fill %k count %n constant {note} : i8 -> !simdram.vec<8>
   func.return
 }
+
+// CHECK-LABEL: func.func @complemented(
+func.func @complemented(%a: tensor<?xi32>, %n: index, %k: i32) {
+  // CHECK-NEXT: %x = simdram.transpose %a[%n] stride %n count %n : tensor<?xi32> -> !simdram.vec<32, complemented>
+  // GENERIC: %x = "simdram.transpose"(%a, %n, %n, %n) : (tensor<?xi32>, index, index, index) -> !simdram.vec<32, complemented>
+  %x = simdram.transpose %a[%n] stride %n count %n : tensor<?xi32> -> !simdram.vec<32, complemented>
+  // CHECK-NEXT: %y = simdram.fill %k count %n : i32 -> !simdram.vec<32>
+  %y = simdram.fill %k count %n : i32 -> !simdram.vec<32>
+  // CHECK-NEXT: %s = simdram.bbop add(%x, %y) : (!simdram.vec<32, complemented>, !simdram.vec<32>) -> !simdram.vec<32>
+  // GENERIC: %s = "simdram.bbop"(%x, %y) <{opcode = #simdram<opcode add>}> : (!simdram.vec<32, complemented>, !simdram.vec<32>) -> !simdram.vec<32>
+  %s = simdram.bbop add(%x, %y) : (!simdram.vec<32, complemented>, !simdram.vec<32>) -> !simdram.vec<32>
+  // CHECK-NEXT: %o = simdram.bbop mul(%s, %y) : (!simdram.vec<32>, !simdram.vec<32>) -> !simdram.vec<32, complemented>
+  %o = simdram.bbop mul(%s, %y) : (!simdram.vec<32>, !simdram.vec<32>) -> !simdram.vec<32, complemented>
+  // CHECK-NEXT: %r = simdram.read %o into %a[%n] stride %n : !simdram.vec<32, complemented>, tensor<?xi32>
+  %r = simdram.read %o into %a[%n] stride %n : !simdram.vec<32, complemented>, tensor<?xi32>
+  func.return
+}

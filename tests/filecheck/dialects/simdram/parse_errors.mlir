@@ -34,3 +34,10 @@ func.func @f(%a: tensor<8xi8>, %n: index) {
   %x = simdram.transpose %a[%n] count %n : tensor<8xi8> -> !simdram.vec<8>
   func.return
 }
+
+// -----
+
+// CHECK: Expected 'complemented'
+func.func @f(%x: !simdram.vec<8, inverted>) {
+  func.return
+}

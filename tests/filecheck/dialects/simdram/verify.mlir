@@ -222,3 +222,27 @@ func.func @f(%s: i8, %n: index, %d: tensor<?xi8>) {
   %r = simdram.read %x into %d[%n] stride %n : !simdram.vec<8>, tensor<?xi8>
   func.return
 }
+
+// -----
+
+// CHECK: no program of add takes (plain, plain) to complemented
+func.func @f(%x: !simdram.vec<8>) {
+  %s = simdram.bbop add(%x, %x) : (!simdram.vec<8>, !simdram.vec<8>) -> !simdram.vec<8, complemented>
+  func.return
+}
+
+// -----
+
+// CHECK: no program of abs takes (complemented) to plain
+func.func @f(%x: !simdram.vec<8, complemented>) {
+  %s = simdram.bbop abs(%x) : (!simdram.vec<8, complemented>) -> !simdram.vec<8>
+  func.return
+}
+
+// -----
+
+// CHECK: multiplies plain objects, got a complemented one
+func.func @f(%x: !simdram.vec<8, complemented>, %k: i8) {
+  %y = simdram.mul_scalar %x, %k : !simdram.vec<8, complemented>, i8
+  func.return
+}
