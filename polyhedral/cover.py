@@ -16,9 +16,9 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
-from math import prod
+from math import gcd
 
 import numpy as np
 
@@ -57,28 +57,19 @@ class Cover:
 # -- Making ---------------------------------------------------------------------------------------
 
 
-def image_of(
-    kernel: MacKernel, rows: Sequence[Point], columns: Sequence[Point], *, packed: int = 1
-) -> Image:
-    """The image in which every cell that meets a tap holds it, without rows or columns left empty.
-
-    Raises ValueError when no cell meets a tap.
-    """
-    taps = taps_between(kernel, rows, columns, packed=packed)
-    return image_with(rows, columns, taps)
-
-
 def image_with(rows: Sequence[Point], columns: Sequence[Point], taps: Integers) -> Image:
-    """The image with these cells, without the rows and columns that are zero throughout."""
-    used_rows = np.flatnonzero((taps >= 0).any(axis=1))
-    used_columns = np.flatnonzero((taps >= 0).any(axis=0))
-    if not used_rows.size:
+    """The image with these cells, without the rows and columns that are zero throughout.
+
+    Raises ValueError when no cell holds a tap.
+    """
+    used_rows: list[int] = np.flatnonzero((taps >= 0).any(axis=1)).tolist()
+    used_columns: list[int] = np.flatnonzero((taps >= 0).any(axis=0)).tolist()
+    if not used_rows:
         raise ValueError("an image without weights")
-    kept = taps[np.ix_(used_rows, used_columns)]
     return Image(
         tuple(rows[row] for row in used_rows),
         tuple(columns[column] for column in used_columns),
-        tuple(map(tuple, kept.tolist())),
+        tuple(map(tuple, taps[np.ix_(used_rows, used_columns)].tolist())),
     )
 
 
@@ -86,15 +77,11 @@ def taps_between(
     kernel: MacKernel, rows: Sequence[Point], columns: Sequence[Point], *, packed: int = 1
 ) -> Integers:
     """For each input and output offset (rows x columns) the tap that joins them, or -1."""
-    if not kernel.axes:
-        inputs = np.array(rows, dtype=np.int64).reshape(len(rows), -1)
-        outputs = np.array(columns, dtype=np.int64).reshape(len(columns), -1)
-    else:
-        inputs, outputs = _array(rows), _array(columns)
+    inputs, outputs = _array(rows), _array(columns)
     groups = inputs[:, None, 0] // kernel.in_channels
     fits = groups == outputs[None, :, 0] // kernel.out_channels
-    fits &= groups < packed
-    tap = np.broadcast_to(inputs[:, None, 0] % kernel.in_channels, fits.shape).copy()
+    fits &= (groups >= 0) & (groups < packed)
+    tap = np.broadcast_to(inputs[:, None, 0] % kernel.in_channels, fits.shape)
     for number, axis in enumerate(kernel.axes, start=1):
         distance = inputs[:, None, number] - axis.stride * outputs[None, :, number]
         fits &= (distance % axis.dilation == 0) & (distance >= 0)
@@ -115,74 +102,126 @@ def im2col(kernel: MacKernel, rows: int, columns: int) -> Cover:
 def rectangle(
     kernel: MacKernel, block: Point, rows: int, columns: int, *, strip: int | None = None
 ) -> Cover:
-    """Blocks of outputs side by side; see `tiled`. `strip` is the axis along which rows are cut.
+    """Blocks of outputs side by side. `strip` is the axis along which rows are cut into images.
 
     Along an axis with dilation a block holds the outputs of one residue, which share inputs.
     Raises ValueError when the block has more outputs than the macro columns.
     """
-    if prod(block) > columns:
-        raise ValueError(f"a block of {prod(block)} outputs on {columns} columns")
-    spread = block_spread(kernel, block)
+    spread = tuple(
+        axis.dilation // gcd(axis.dilation, axis.stride) if size > 1 and axis.taps > 1 else 1
+        for axis, size in zip(kernel.axes, block, strict=True)
+    )
     periods = [size * step for size, step in zip(block, spread, strict=True)]
     outputs = [range(0, period, step) for period, step in zip(periods, spread, strict=True)]
     inputs = [
         sorted({axis.reads(o, k) for o in values for k in range(axis.taps)})
         for axis, values in zip(kernel.axes, outputs, strict=True)
     ]
-    order = (*(() if strip is None else (strip,)), *(a for a in range(kernel.rank) if a != strip))
-    wanted = [
-        (0, *point)
-        for point in sorted(product(*inputs), key=lambda point: [point[axis] for axis in order])
-    ]
-    whole = prod(len(inputs[axis]) for axis in order[1:]) if order else 1
-    tiles = tiled(kernel, list(product(*outputs)), wanted, rows, columns, line=whole)
-    return Cover(
-        lattices.diagonal_lattice(periods), repeated(kernel, tiles, [range(s) for s in spread])
+    return from_pairs(
+        kernel,
+        lattices.diagonal_lattice(periods),
+        [(list(product(*outputs)), list(product(*inputs)))],
+        rows,
+        columns,
+        strip=strip,
+        residues=[range(size) for size in spread],
     )
 
 
-def block_spread(kernel: MacKernel, block: Point) -> Point:
-    """Distance of a block's outputs along each axis: those of one residue of the dilation."""
-    return tuple(
-        axis.dilation if size > 1 and axis.taps > 1 and axis.stride == 1 else 1
-        for axis, size in zip(kernel.axes, block, strict=True)
-    )
-
-
-def tiled(
+def from_pairs(
     kernel: MacKernel,
-    positions: Sequence[Point],
-    inputs: Sequence[Point],
+    lattice: Lattice,
+    pairs: Sequence[tuple[Sequence[Point], Sequence[Point]]],
     rows: int,
     columns: int,
     *,
-    line: int = 1,
-) -> tuple[Image, ...]:
-    """Images for all channels, in which every cell that meets a tap holds it.
+    strip: int | None = None,
+    residues: Sequence[Iterable[int]] | None = None,
+) -> Cover:
+    """The cover whose images join output offsets with input offsets, both without channels.
 
-    `inputs` are offsets of input channel 0 in the order in which rows are cut; cuts fall on
-    whole lines of `line` of them where that takes no more images. As many output channels share
-    an image as the columns allow.
+    Pairs whose inputs do not fit the rows are cut into several images, along the axis `strip` (the
+    first by default) and on whole lines across it where that takes no more images. As many output
+    channels share an image as the columns allow; images are repeated for the others, and moved to
+    every point of `residues` (values along each axis). A product that several cells could do is
+    done by the first. Raises ValueError when the outputs do not fit the columns.
     """
-    share = min(kernel.out_channels, columns // len(positions))
-    deep = [(ic, *point[1:]) for point in inputs for ic in range(kernel.in_channels)]
-    width = kernel.in_channels * line
+    widest = max(len(outputs) for outputs, _ in pairs)
+    if widest > columns:
+        raise ValueError(f"{widest} outputs on {columns} columns")
+    share = min(kernel.out_channels, columns // widest)
+    plain = replace(kernel, groups=1, out_channels=1, in_channels=1)
+    done = np.zeros(lattices.index(lattice) * kernel.taps, dtype=np.bool_)
     images: list[Image] = []
-    for chunk in _chunks(deep, rows, width):
-        first = image_of(kernel, chunk, [(oc, *o) for oc in range(share) for o in positions])
-        images.append(first)
-    return shifted_channels(kernel, images, share)
+    for outputs, unordered in pairs:
+        inputs = sorted(unordered, key=lambda point: _first_axis(point, strip))
+        cells = taps_between(plain, [(0, *e) for e in inputs], [(0, *b) for b in outputs])
+        _keep_first(cells, lattices.classes(lattice, _array(outputs)), kernel.taps, done)
+        images += _cut(kernel, inputs, outputs, cells, rows, share, strip)
+    moved_images = tuple(
+        moved(kernel, image, by)
+        for image in images
+        for by in product(*(residues or [(0,)] * kernel.rank))
+    )
+    return Cover(lattice, _for_all_channels(kernel, moved_images, share))
 
 
-def _chunks(rows: Sequence[Point], limit: int, line: int) -> list[Sequence[Point]]:
-    size = min(limit, len(rows))
-    whole = size - size % line if line <= size else size
-    fewest = -(-len(rows) // size)
-    size = whole if -(-len(rows) // whole) == fewest else size
-    return [rows[begin : begin + size] for begin in range(0, len(rows), size)]
+def _first_axis(point: Point, strip: int | None) -> Point:
+    if strip is None:
+        return point
+    return (point[strip], *point[:strip], *point[strip + 1 :])
 
 
-def shifted_channels(kernel: MacKernel, images: Sequence[Image], share: int) -> tuple[Image, ...]:
+def _keep_first(
+    cells: Integers, kinds: Integers, taps: int, done: np.ndarray[tuple[int], np.dtype[np.bool_]]
+) -> None:
+    """Clears the cells whose product is done already, and notes those that are kept."""
+    keys = np.where(cells >= 0, kinds[None, :] * taps + cells, -1).ravel()
+    kept = np.zeros(keys.size, dtype=np.bool_)
+    kept[np.unique(keys, return_index=True)[1]] = True
+    kept &= (keys >= 0) & ~done[keys]
+    done[keys[kept]] = True
+    cells[~kept.reshape(cells.shape)] = -1
+
+
+def _cut(
+    kernel: MacKernel,
+    inputs: Sequence[Point],
+    outputs: Sequence[Point],
+    cells: Integers,
+    rows: int,
+    share: int,
+    strip: int | None,
+) -> Iterable[Image]:
+    """Images of at most `rows` rows, all input channels, the first `share` output channels."""
+    used = [number for number in range(len(inputs)) if (cells[number] >= 0).any()]
+    channels = range(kernel.in_channels)
+    deep = [(ic, *inputs[number]) for number in used for ic in channels]
+    steps = kernel.taps * np.arange(kernel.in_channels)[None, :, None]
+    kept = cells[used][:, None, :]
+    taps = np.where(kept >= 0, kept + steps, -1).reshape(len(deep), len(outputs))
+    wide = [(oc, *output) for oc in range(share) for output in outputs]
+    for begin, end in _cuts([_first_axis(row[1:], strip)[:1] for row in deep], rows):
+        yield image_with(deep[begin:end], wide, np.tile(taps[begin:end], (1, share)))
+
+
+def _cuts(lines: Sequence[Point], limit: int) -> list[tuple[int, int]]:
+    """Begin and end of each chunk: whole lines where that takes no more chunks."""
+    count = len(lines)
+    plain = [(begin, min(begin + limit, count)) for begin in range(0, count, limit)]
+    edges = [at for at in range(1, count) if lines[at] != lines[at - 1]] + [count]
+    whole: list[tuple[int, int]] = []
+    begin = 0
+    while begin < count and len(whole) <= len(plain):
+        end = max((edge for edge in edges if begin < edge <= begin + limit), default=0)
+        if not end:
+            return plain
+        whole.append((begin, end))
+        begin = end
+    return whole if len(whole) == len(plain) else plain
+
+
+def _for_all_channels(kernel: MacKernel, images: Sequence[Image], share: int) -> tuple[Image, ...]:
     """`images` for the first `share` output channels, repeated for all of them."""
     result: list[Image] = []
     for begin in range(0, kernel.out_channels, share):
@@ -198,13 +237,6 @@ def _first_channels(image: Image, count: int) -> Image:
     kept = [number for number, column in enumerate(image.columns) if column[0] < count]
     taps = np.array(image.taps, dtype=np.int64)[:, kept]
     return image_with(image.rows, [image.columns[number] for number in kept], taps)
-
-
-def repeated(
-    kernel: MacKernel, images: Sequence[Image], residues: Sequence[Iterable[int]]
-) -> tuple[Image, ...]:
-    """Each image moved to every residue: the same weights, other positions."""
-    return tuple(moved(kernel, image, by) for image in images for by in product(*residues))
 
 
 def moved(kernel: MacKernel, image: Image, by: Point) -> Image:
