@@ -5,10 +5,12 @@ the operand, shifted by reading other rows. The library `cim-opt` picks the pola
 before each digit so that every addition is the shorter subtract step where it can.
 """
 
-from functools import cache
+from __future__ import annotations
+
+from functools import lru_cache
 
 from cim_opt.microprograms.frame import finish, rows, unsupported
-from cim_opt.microprograms.model import C0, C1, Address, Operand, RowProgram
+from cim_opt.microprograms.model import C0, C1, Address, Counts, Operand, RowProgram, bit, count
 from cim_opt.microprograms.short_steps import ShortSteps
 from cim_opt.microprograms.steps import Rows, Steps
 
@@ -24,22 +26,17 @@ def signed_digits(value: int, width: int, plus: int, minus: int) -> tuple[Digit,
     `plus` or `minus`, and one more.
     """
     value %= 1 << width
-
-    @cache
-    def best(shift: int, carry: int) -> tuple[int, tuple[Digit, ...]]:
-        if shift == width:
-            return 0, ()
-        bit = (value >> shift & 1) + carry
-        if bit != 1:
-            return best(shift + 1, bit // 2)
+    # The cheapest digits from a bit up, without and with a carry into it; from the top bit down.
+    plain: tuple[int, tuple[Digit, ...]] = (0, ())
+    carried = plain
+    for shift in range(width - 1, -1, -1):
         size = width - shift
-        choices: list[tuple[int, tuple[Digit, ...]]] = []
-        for sign, price in ((1, plus), (-1, minus)):
-            cost, rest = best(shift + 1, 0 if sign == 1 else 1)
-            choices.append((cost + price * size + 1, ((shift, sign), *rest)))
-        return min(choices)
-
-    return best(0, 0)[1]
+        one = min(
+            (plain[0] + plus * size + 1, ((shift, 1), *plain[1])),
+            (carried[0] + minus * size + 1, ((shift, -1), *carried[1])),
+        )
+        plain, carried = (one, carried) if value >> shift & 1 else (plain, one)
+    return plain[1]
 
 
 def multiply_accumulate(
@@ -84,25 +81,73 @@ def multiply(
     """out = value * a modulo 2^width; a narrower a is extended, with its sign if `signed`."""
     a = Operand("a", width if a_width is None else a_width)
     out = Operand("out", width, out_complemented)
-    if isinstance(s, ShortSteps):
-        prices = ((6, 6), (7, 6), (6, 7), (6, _NEVER))
-    elif out_complemented:
+    short = isinstance(s, ShortSteps)
+    if out_complemented and not short:
         raise unsupported("mul_const", "no complemented product in this library", "complement it")
-    else:
-        prices = ((8, _NEVER),)  # the published form: one addition a set bit
-    plans = [
-        _plan(tuple(order), width, isinstance(s, ShortSteps), out_complemented)
-        for plus, minus in prices
-        for digits in (signed_digits(value, width, plus, minus),)
+    _emit(s, short, value, rows(out), _grown(a, width, signed), out_complemented)
+    return finish(s, "mul_const", width, [a], [out])
+
+
+@lru_cache(maxsize=1 << 16)
+def multiply_counts(steps: type[Steps], width: int, value: int) -> Counts:
+    """The counts of `multiply` by `value` with these steps, without the program."""
+    counted = _CountedSteps(steps)
+    out, a = rows(Operand("out", width)), rows(Operand("a", width))
+    _emit(counted, issubclass(steps, ShortSteps), value, out, a, False)
+    return counted.counts
+
+
+def _emit(s: Steps, short: bool, value: int, out: Rows, a: Rows, out_complemented: bool) -> None:
+    """The steps of a product; those of `short` prices where the steps are."""
+    width = len(out)
+    # The published form is one addition a set bit.
+    prices = ((6, 6), (7, 6), (6, 7), (6, _NEVER)) if short else ((8, _NEVER),)
+    choices = {signed_digits(value, width, plus, minus) for plus, minus in prices}
+    steps = min(
+        _plan(order, width, short, out_complemented)
+        for digits in choices
         for order in (digits, digits[::-1])
-    ]
-    steps = min(plans)[1]
-    extended = _grown(a, width, signed)
-    sum_so_far = _Sum(s, rows(out), extended)
+    )[1]
+    sum_so_far = _Sum(s, out, a)
     for digit, complemented in steps:
         sum_so_far.take(digit, complemented)
     sum_so_far.fill(out_complemented)
-    return finish(s, "mul_const", width, [a], [out])
+
+
+class _CountedSteps(Steps):
+    """Counts the commands that steps of a library take for words, and keeps none.
+
+    What an operation on words takes depends on how many rows it has, and on nothing else.
+    """
+
+    def __init__(self, steps: type[Steps]) -> None:
+        super().__init__()
+        self.steps = steps
+        self.counts = Counts(0, 0)
+
+    def copy(self, out: Rows, source: Rows) -> None:
+        self.counts += _word_counts(self.steps, "copy", len(out))
+
+    def invert(self, out: Rows, source: Rows) -> None:
+        self.counts += _word_counts(self.steps, "invert", len(out))
+
+    def add_words(self, out: Rows, a: Rows, b: Rows, carry: Address = C0) -> None:
+        self.counts += _word_counts(self.steps, "add_words", len(out))
+
+    def subtract_words(self, out: Rows, a: Rows, b: Rows, borrow: Address = C0) -> None:
+        self.counts += _word_counts(self.steps, "subtract_words", len(out))
+
+
+@lru_cache(maxsize=1024)
+def _word_counts(steps: type[Steps], operation: str, size: int) -> Counts:
+    """What an operation on `size` rows takes."""
+    emitted = steps()
+    out, a, b = ([bit(name, index) for index in range(size)] for name in ("out", "a", "b"))
+    if operation in ("copy", "invert"):
+        getattr(emitted, operation)(out, a)
+    else:
+        getattr(emitted, operation)(out, a, b)
+    return count(emitted.commands)
 
 
 def _plan(
@@ -133,6 +178,7 @@ def _plan(
     )
 
 
+@lru_cache(maxsize=1 << 16)
 def _price(digit: Digit, lowest: int, width: int, before: bool, after: bool, short: bool) -> int:
     """What `_Sum.take` issues for a digit, or `_NEVER` where no step has these polarities."""
     shift, sign = digit

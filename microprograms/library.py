@@ -83,7 +83,11 @@ class Library:
         return _program(self._steps, operation, width, tuple(sorted(options.items())))
 
     def counts(self, operation: str, width: int, **options: int | bool | None) -> Counts:
-        """The commands of `program`."""
+        """The commands of `program`; for `mul_const` of a value, without making the program."""
+        if operation == "mul_const" and options.keys() == {"value"} and 1 <= width <= MAX_WIDTH:
+            value = options["value"]
+            assert value is not None
+            return constant.multiply_counts(self._steps, width, value % (1 << width))
         return self.program(operation, width, **options).counts
 
 

@@ -94,16 +94,26 @@ class Programs:
 
     def mul_scalar(self, width: int, scalar: int) -> Recipe:
         """All lanes times a number, modulo 2**width."""
-        return self._kept(
-            ("mul_scalar", width, scalar),
-            lambda: mul_scalar_program(self._library, width, scalar),
+        recipe = self._recipes.get(("mul_scalar", width, scalar))
+        if recipe is not None:
+            return recipe
+        # Whatever the number, it takes no scratch rows, and no rows of its operand: which number it
+        # is depends on data. A program is not made to be counted: most numbers come once.
+        recipe = Recipe(
+            self._library.counts("mul_const", width, value=scalar),
+            0,
+            frozenset(),
             lambda args, lanes: simdram_words.multiply_by(args[0], scalar, width),
+            lambda: mul_scalar_program(self._library, width, scalar),
         )
+        return self._keep(("mul_scalar", width, scalar), recipe)
 
     def _kept(self, key: object, make: Callable[[], RowProgram], words: WordFunction) -> Recipe:
         recipe = self._recipes.get(key)
-        if recipe is None:
-            if len(self._recipes) >= MAX_RECIPES:
-                self._recipes.clear()
-            recipe = self._recipes[key] = _recipe(make, words)
+        return self._keep(key, _recipe(make, words)) if recipe is None else recipe
+
+    def _keep(self, key: object, recipe: Recipe) -> Recipe:
+        if len(self._recipes) >= MAX_RECIPES:
+            self._recipes.clear()
+        self._recipes[key] = recipe
         return recipe

@@ -1,6 +1,7 @@
 """How many row commands the libraries issue: against the published counts, and worked examples."""
 
 from collections.abc import Callable
+from random import Random
 
 import pytest
 from microprogram_checks import run_lanes
@@ -124,6 +125,17 @@ def test_signed_digits_are_cheap() -> None:
     assert own.counts("mul_const", 32, value=1).total == 32
     assert own.counts("mul_const", 32, value=2**32 - 1).total == 6 * 32 + 1
     assert own.counts("mac_const", 32, value=0).total == 0
+
+
+@pytest.mark.parametrize("name", LIBRARY_NAMES)
+def test_products_with_a_number_are_counted_without_their_program(name: str) -> None:
+    """The counts that simulators charge for every new number are those of the commands."""
+    random, own = Random(5), library(name)
+    for n in range(1, 65):
+        edges = (0, 1, 3, 1 << (n - 1), (1 << n) - 1, -1, 1 << n)
+        for value in (*edges, *(random.getrandbits(n) for _ in range(4))):
+            wanted = count(own.program("mul_const", n, value=value).commands)
+            assert own.counts("mul_const", n, value=value) == wanted, (n, value)
 
 
 @pytest.mark.parametrize("name", LIBRARY_NAMES)
