@@ -43,6 +43,9 @@ class Rules:
     reduce: bool = False
 
 
+ANY = Rules()
+"""The rules of this project's searches."""
+
 PROTOTYPE = Rules(uneven=False, skewed=2, boxes=True, reduce=True)
 """The rules of the public prototype."""
 

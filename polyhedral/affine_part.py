@@ -126,7 +126,17 @@ def patterns(time: Integers, found: Measure) -> tuple[Pattern, ...]:
     )
 
 
-@lru_cache(maxsize=4096)
+def collapse(used: tuple[Pattern, ...], axis: int) -> tuple[Pattern, ...]:
+    """The patterns with all rows (axis 0) or all columns (axis 1) taken for one."""
+    counts: dict[bytes, tuple[Cells, int]] = {}
+    for pattern in used:
+        line = pattern.cells.any(axis=axis, keepdims=True)
+        known = counts.get(line.tobytes(), (line, 0))
+        counts[line.tobytes()] = (line, known[1] + pattern.count)
+    return tuple(Pattern(cells, count) for cells, count in counts.values())
+
+
+@lru_cache(maxsize=8192)
 def finite_patterns(part: Part) -> tuple[Pattern, ...]:
     """The patterns of all times at which the part has an iteration."""
     found = measure(part)
@@ -151,7 +161,7 @@ class Period:
     shift: Integers
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=8192)
 def period(part: Part) -> Period:
     """The period of an axis part, whose first loop is the outputs.
 
@@ -179,7 +189,7 @@ def period(part: Part) -> Period:
     return Period(inner, keep, mixed_radix(times, sizes), shift)
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=8192)
 def periodic_patterns(part: Part) -> tuple[Pattern, ...]:
     """The patterns of the steps of one period, with the cells that an unbounded axis uses."""
     found, repeat = measure(part), period(part)
@@ -196,3 +206,53 @@ def periodic_patterns(part: Part) -> tuple[Pattern, ...]:
         0,
     )
     return patterns(repeat.time, kept)
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """The patterns of a part, and what bounds on steps need of them.
+
+    `by_row` and `by_column` are the patterns with columns or rows collapsed. `row_uses` and
+    `column_uses` count the lines used at all times together, `least_rows` and `least_columns`
+    those that every time uses at least.
+    """
+
+    patterns: tuple[Pattern, ...]
+    by_row: tuple[Pattern, ...]
+    by_column: tuple[Pattern, ...]
+    times: int
+    rows: int
+    columns: int
+    row_uses: int
+    column_uses: int
+    least_rows: int
+    least_columns: int
+
+
+@lru_cache(maxsize=8192)
+def finite_use(part: Part) -> Use:
+    """Use at all times at which the part has an iteration."""
+    return _use(finite_patterns(part))
+
+
+@lru_cache(maxsize=8192)
+def periodic_use(part: Part) -> Use:
+    """Use in the steps of one period of an unbounded axis."""
+    return _use(periodic_patterns(part))
+
+
+def _use(used: tuple[Pattern, ...]) -> Use:
+    by_row, by_column = collapse(used, 1), collapse(used, 0)
+    row_counts = [int(pattern.cells.sum()) for pattern in by_row]
+    column_counts = [int(pattern.cells.sum()) for pattern in by_column]
+    return Use(
+        used,
+        by_row,
+        by_column,
+        sum(pattern.count for pattern in used),
+        *used[0].cells.shape,
+        sum(p.count * n for p, n in zip(by_row, row_counts, strict=True)),
+        sum(p.count * n for p, n in zip(by_column, column_counts, strict=True)),
+        min(row_counts),
+        min(column_counts),
+    )

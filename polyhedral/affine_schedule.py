@@ -22,11 +22,13 @@ import numpy as np
 
 from cim_opt.polyhedral import bounds
 from cim_opt.polyhedral.affine_part import (
+    Cells,
     Part,
     Pattern,
-    finite_patterns,
+    Use,
+    finite_use,
     measure,
-    periodic_patterns,
+    periodic_use,
 )
 from cim_opt.polyhedral.kernel import MacKernel
 from cim_opt.polyhedral.posttile import tiles, used_tiles
@@ -68,14 +70,12 @@ class AffineSchedule:
 
 def steps_of(kernel: MacKernel, parts: Sequence[Part], rows: int, columns: int) -> int:
     """Uses of the macro for all groups, those without an iteration left out."""
-    used = [finite_patterns(part) for part in parts]
-    return kernel.groups * _uses(kernel, used, rows, columns)
+    return kernel.groups * _uses(kernel, [finite_use(part) for part in parts], rows, columns)
 
 
 def images_of(kernel: MacKernel, parts: Sequence[Part], rows: int, columns: int) -> int:
     """Sets of weights: uses of the macro in one period of every axis."""
-    used = [periodic_patterns(part) for part in parts]
-    return _uses(kernel, used, rows, columns)
+    return _uses(kernel, [periodic_use(part) for part in parts], rows, columns)
 
 
 def box_steps(kernel: MacKernel, parts: Sequence[Part], rows: int, columns: int) -> int:
@@ -87,15 +87,32 @@ def box_steps(kernel: MacKernel, parts: Sequence[Part], rows: int, columns: int)
     return kernel.groups * times * row_tiles * column_tiles
 
 
-def _uses(kernel: MacKernel, used: Sequence[tuple[Pattern, ...]], rows: int, columns: int) -> int:
-    channels = (kernel.in_channels, kernel.out_channels)
-    shapes = [patterns[0].cells.shape for patterns in used]
-    high = channels[0] * prod(shape[0] for shape in shapes)
-    wide = channels[1] * prod(shape[1] for shape in shapes)
+def _uses(kernel: MacKernel, uses: Sequence[Use], rows: int, columns: int) -> int:
+    repeat = (kernel.in_channels, kernel.out_channels)
+    high = repeat[0] * prod(use.rows for use in uses)
+    wide = repeat[1] * prod(use.columns for use in uses)
     if high <= rows and wide <= columns:
-        return prod(sum(pattern.count for pattern in patterns) for patterns in used)
+        return prod(use.times for use in uses)
+    # With one column tile, a tile is used when one of its rows is; and the other way round.
+    if wide <= columns:
+        return _counted([use.by_row for use in uses], rows, columns, (repeat[0], 1))
+    if high <= rows:
+        return _counted([use.by_column for use in uses], rows, columns, (1, repeat[1]))
+    return _counted([use.patterns for use in uses], rows, columns, repeat)
+
+
+def _counted(
+    used: Sequence[tuple[Pattern, ...]], rows: int, columns: int, repeat: tuple[int, int]
+) -> int:
+    """Used tiles of the product of patterns, one an axis, summed over all their times."""
     total = 0
     for pick in product(*used):
-        cells = reduce(np.kron, (p.cells for p in pick), np.ones((1, 1), dtype=np.bool_))
-        total += prod(p.count for p in pick) * used_tiles(cells, rows, columns, channels)
+        cells = reduce(_product_of_cells, (p.cells for p in pick), np.ones((1, 1), dtype=np.bool_))
+        total += prod(p.count for p in pick) * used_tiles(cells, rows, columns, repeat)
     return total
+
+
+def _product_of_cells(outer: Cells, inner: Cells) -> Cells:
+    """[row, column] of fused rows and columns, those of `outer` counting most."""
+    fused = outer[:, None, :, None] & inner[None, :, None, :]
+    return fused.reshape(len(outer) * len(inner), -1)

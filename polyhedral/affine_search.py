@@ -9,20 +9,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from functools import lru_cache, reduce
-from math import prod
+from functools import reduce
+from math import lcm, prod
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cim_opt.polyhedral.affine_basis import Rules
+from cim_opt.polyhedral.affine_basis import ANY, Rules
 from cim_opt.polyhedral.affine_choices import complexity, parts_of
 from cim_opt.polyhedral.affine_part import (
     Part,
-    Pattern,
-    finite_patterns,
+    Use,
+    finite_use,
     measure,
-    periodic_patterns,
+    periodic_use,
 )
 from cim_opt.polyhedral.affine_schedule import AffineSchedule, images_of, steps_of
 from cim_opt.polyhedral.bounds import lower_bound
@@ -39,7 +39,7 @@ MOST_COMBINED = 400_000
 
 
 def search(
-    kernel: MacKernel, rows: int, columns: int, rules: Rules = Rules(), most: int = 1
+    kernel: MacKernel, rows: int, columns: int, rules: Rules = ANY, most: int = 1
 ) -> tuple[AffineSchedule, ...]:
     """At most `most` schedules with the fewest steps, those with the fewest images first.
 
@@ -74,11 +74,11 @@ class _Table:
         lists = [parts_of(axis, columns, rules) for axis in kernel.axes]
         if prod(map(len, lists)) > MOST_COMBINED:
             lists = [_front(parts) for parts in lists]
-        allowed = _allowed(kernel, lists, rules)
+        allowed = _allowed(kernel, lists, columns, rules)
         if rules.boxes:
             lower = upper = _box_steps(kernel, lists, rows, columns)
         else:
-            lower, upper = _bounds(kernel, lists, rows, columns, finite_patterns)
+            lower, upper = _bounds(kernel, lists, rows, columns, finite_use)
             lower = np.maximum(kernel.groups * lower, lower_bound(kernel, rows, columns).steps)
             upper = kernel.groups * upper
         return cls(kernel, lists, rows, columns, allowed, lower, upper)
@@ -106,17 +106,19 @@ class _Table:
         self, picks: Sequence[int], most: int
     ) -> list[tuple[tuple[int, ...], int, tuple[Part, ...]]]:
         """The first `most` of these combinations by images, then by simplicity."""
-        lower, upper = _bounds(self.kernel, self.lists, self.rows, self.columns, periodic_patterns)
+        lower, upper = _bounds(self.kernel, self.lists, self.rows, self.columns, periodic_use)
         order = sorted(picks, key=lambda i: (lower[i], i))
+        weights = self.kernel.out_channels * self.kernel.depth
+        least = -(-weights // (self.rows * self.columns))
         found: list[tuple[tuple[int, ...], int, tuple[Part, ...]]] = []
         for index in order[:MOST_COUNTED]:
-            if len(found) >= most and lower[index] > found[most - 1][1]:
+            if len(found) >= most and found[most - 1][1] <= max(least, lower[index] - 1):
                 break
             parts = self.parts(index)
             images = int(lower[index])
             if images < upper[index]:
                 images = images_of(self.kernel, parts, self.rows, self.columns)
-            simplicity = tuple(map(sum, zip(*map(complexity, parts), strict=True)))
+            simplicity = tuple(map(sum, zip(*(complexity(part) for part in parts), strict=True)))
             found.append(((images, *simplicity, index), images, parts))
             found.sort(key=lambda entry: entry[0])
         return found[:most]
@@ -125,58 +127,17 @@ class _Table:
 # -- bounds of all combinations ------------------------------------------------------------------
 
 
-@dataclass(frozen=True, slots=True)
-class _Use:
-    """Numbers of one part: times, its rows and columns, and those used at all times together.
-
-    `least_rows` and `least_columns` are used at every time.
-    """
-
-    times: int
-    rows: int
-    columns: int
-    row_uses: int
-    column_uses: int
-    least_rows: int
-    least_columns: int
-
-
-def _use(used: tuple[Pattern, ...]) -> _Use:
-    by_row = [int(pattern.cells.any(axis=1).sum()) for pattern in used]
-    by_column = [int(pattern.cells.any(axis=0).sum()) for pattern in used]
-    counts = [pattern.count for pattern in used]
-    return _Use(
-        sum(counts),
-        *used[0].cells.shape,
-        sum(a * b for a, b in zip(by_row, counts, strict=True)),
-        sum(a * b for a, b in zip(by_column, counts, strict=True)),
-        min(by_row),
-        min(by_column),
-    )
-
-
-@lru_cache(maxsize=4096)
-def _finite_use(part: Part) -> _Use:
-    return _use(finite_patterns(part))
-
-
-@lru_cache(maxsize=4096)
-def _periodic_use(part: Part) -> _Use:
-    return _use(periodic_patterns(part))
-
-
 def _bounds(
     kernel: MacKernel,
     lists: Sequence[tuple[Part, ...]],
     rows: int,
     columns: int,
-    patterns: Callable[[Part], tuple[Pattern, ...]],
+    use: Callable[[Part], Use],
 ) -> tuple[Integers, Integers]:
     """Least and most steps of one group, for every combination."""
-    use = _finite_use if patterns is finite_patterns else _periodic_use
     uses = [[use(part) for part in parts] for parts in lists]
 
-    def combined(number: Callable[[_Use], int]) -> Integers:
+    def combined(number: Callable[[Use], int]) -> Integers:
         return _product([[number(one) for one in part] for part in uses])
 
     ic, oc = kernel.in_channels, kernel.out_channels
@@ -209,7 +170,9 @@ def _box_steps(
     return kernel.groups * times * _tiles(high, rows) * _tiles(wide, columns)
 
 
-def _allowed(kernel: MacKernel, lists: Sequence[tuple[Part, ...]], rules: Rules) -> Flags:
+def _allowed(
+    kernel: MacKernel, lists: Sequence[tuple[Part, ...]], columns: int, rules: Rules
+) -> Flags:
     """Which combinations the rules allow; of those that only exchange equal axes, one."""
     shape = tuple(map(len, lists))
     allowed = np.ones(shape, dtype=np.bool_)
@@ -220,6 +183,11 @@ def _allowed(kernel: MacKernel, lists: Sequence[tuple[Part, ...]], rules: Rules)
                 allowed &= places[first] <= places[second]
                 break
     allowed = allowed.ravel()
+    if not rules.boxes:
+        # Beyond, tiles of columns repeat what fewer columns and more times do.
+        most = lcm(kernel.out_channels, columns)
+        wide = _product([[measure(part).columns for part in parts] for parts in lists])
+        allowed &= kernel.out_channels * wide <= most
     if rules.skewed is not None:
         skewed = [[sum(v.skewed for v in part.basis) for part in parts] for parts in lists]
         allowed &= _sum(skewed) <= rules.skewed
@@ -252,7 +220,7 @@ def _front(parts: Sequence[Part]) -> tuple[Part, ...]:
 def _undominated(parts: Sequence[Part]) -> Iterator[Part]:
     kept: list[tuple[int, int, int, int]] = []
     numbers = [
-        (_finite_use(p).times, measure(p).rows, measure(p).columns, _periodic_use(p).times)
+        (finite_use(p).times, measure(p).rows, measure(p).columns, periodic_use(p).times)
         for p in parts
     ]
     for index in sorted(range(len(parts)), key=lambda i: (numbers[i], i)):
