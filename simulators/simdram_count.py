@@ -38,6 +38,7 @@ from cim_opt.locations import location_of
 from cim_opt.microprograms.library import MAX_WIDTH
 from cim_opt.microprograms.library import library as load_library
 from cim_opt.microprograms.model import Counts
+from cim_opt.microprograms.published import PUBLISHED
 from cim_opt.simulators.declared_ranges import range_of
 from cim_opt.simulators.elementwise import dtype_of, is_elementwise
 from cim_opt.simulators.reference import Handler
@@ -61,6 +62,7 @@ from cim_opt.simulators.simdram_programs import NO_PROGRAM, Recipe
 Values = Any
 Lengths = Sequence[tuple[int, ...] | int]
 Products = Literal["issued", "objects", "full"]
+Divisions = Literal["issued", "published"]
 Carried = list[tuple[Values, bool]]
 
 _SUMS = (
@@ -85,6 +87,7 @@ def count(
     library: str | None = None,
     timing: str | None = None,
     products: Products = "issued",
+    divisions: Divisions = "issued",
 ) -> CountReport:
     """Counts function `entry` of a lowered module.
 
@@ -92,11 +95,12 @@ def count(
     scalar. `library` None is the one that the module's rows were allocated for. `products` says
     what multiplications are charged: as they are `issued`; those with a scalar of the host as
     products of two `objects`; or all as `full` products of two objects in 2n bits, which is what
-    SIMDRAM issues. Raises UserError where the cost depends on data.
+    SIMDRAM issues. `divisions` of unsigned numbers are charged as issued, or what was
+    `published`. Raises UserError where the cost depends on data.
     """
     chosen = machine or machine_of(module)
     options = SimdramSimulator(chosen, library, timing=timing)
-    evaluator = CountEvaluator(module, chosen, options, products)
+    evaluator = CountEvaluator(module, chosen, options, products, divisions)
     function = evaluator.function(entry)
     evaluator.call(entry, _arguments(function, lengths))
     return evaluator.counts()
@@ -155,10 +159,12 @@ class CountEvaluator(SimdramEvaluator):
         machine: SimdramMachine,
         options: SimdramSimulator,
         products: Products,
+        divisions: Divisions,
     ):
         super().__init__(module, machine, options)
         self.level = NoData()
         self.products = products
+        self.divisions = divisions
         self.unknown_scalars = False
         self._means: dict[object, Account] = {}
 
@@ -329,9 +335,21 @@ class CountEvaluator(SimdramEvaluator):
 
     def bbop(self, op: Operation, args: tuple[Values, ...]) -> Sequence[Values]:
         assert isinstance(op, simdram.BbopOp)
-        if self.products != "full" or op.opcode.data is not Opcode.MUL:
-            return super().bbop(op, args)
-        return [self._product(op, args, self._common_lanes(op, args))]
+        opcode = op.opcode.data
+        if self.products == "full" and opcode is Opcode.MUL:
+            return [self._product(op, args, self._common_lanes(op, args))]
+        if self.divisions == "published" and opcode is Opcode.DIVU:
+            return [self._published_quotient(op, args, self._common_lanes(op, args))]
+        return super().bbop(op, args)
+
+    def _published_quotient(
+        self, op: simdram.BbopOp, args: Sequence[Values], lanes: int
+    ) -> VerticalObject:
+        """A quotient, made by the library's program and charged the published commands."""
+        width = width_of(op.result)
+        made = self._make(op, lanes, args, self.programs.bbop(Opcode.DIVU, width, width, None))
+        self.book.bbop(op, PUBLISHED["div_u"](width), lanes)
+        return made
 
     def _product(
         self, op: simdram.BbopOp | simdram.MulScalarOp, args: Sequence[Values], lanes: int
