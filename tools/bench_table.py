@@ -1,6 +1,6 @@
 """What a table of cim-bench is: named rows, each measured by a function, and a summary."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -28,6 +28,7 @@ class Table:
 
     `summary` gets only the rows that were asked for, so it says nothing of those that are not
     there. `timed` tables measure this computer's time: rows run side by side disturb each other.
+    `configured` gives the table with options of the command line, by name, where it has any.
     """
 
     name: str
@@ -35,6 +36,7 @@ class Table:
     rows: Callable[[], Sequence[Row]]
     summary: Callable[[Sequence[Cells]], Cells]
     timed: bool = False
+    configured: Callable[[Mapping[str, str]], "Table"] | None = None
 
 
 def chosen(table: Table, only: str | None) -> list[Row]:

@@ -4,7 +4,7 @@
 import argparse
 import json
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from difflib import get_close_matches
 from importlib import import_module
@@ -17,6 +17,13 @@ from cim_opt.tools.progress import progress
 
 TABLES = {"pum": "cim_opt.tools.bench_pum", "start": "cim_opt.tools.bench_start"}
 """Name of a table: the module that has it as `TABLE`."""
+
+PUM_OPTIONS = {
+    "reduction": (("free", "host", "inmat"), "what the baseline's reductions cost"),
+    "tail": (("ceil", "released"), "rounds that fill no row: a row of their own, or on the host"),
+    "mats": (("off", "on"), "loops side by side in the mats of a row"),
+}
+"""Options of table pum: their values, the default first, and what they say of its baseline."""
 
 
 def argument_parser() -> argparse.ArgumentParser:
@@ -33,11 +40,17 @@ def argument_parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--jobs", metavar="N", type=int, default=1, help="rows measured side by side (default: 1)"
     )
+    group = parser.add_argument_group("the baseline of table pum")
+    for name, (values, text) in PUM_OPTIONS.items():
+        group.add_argument(f"--{name}", choices=values, help=f"{text} (default: {values[0]})")
     return parser
 
 
-def load_table(name: str) -> Table:
-    """The table `name`. Raises UserError, with the names that there are, when there is none."""
+def load_table(name: str, options: Mapping[str, str] | None = None) -> Table:
+    """The table `name`, with options if it has any.
+
+    Raises UserError, with the names that there are, when there is none.
+    """
     if name not in TABLES:
         near = get_close_matches(name, TABLES, n=1)
         raise UserError(
@@ -47,15 +60,26 @@ def load_table(name: str) -> Table:
         )
     table: object = import_module(TABLES[name]).TABLE
     assert isinstance(table, Table)
-    return table
+    if not options:
+        return table
+    if table.configured is None:
+        option = next(iter(options))
+        raise UserError(
+            f"--{option} with table {name}",
+            "it says what the baseline of table pum is",
+            f"leave --{option} out",
+        )
+    return table.configured(options)
 
 
-def measure(name: str, row: str) -> Cells:
+def measure(name: str, row: str, options: Mapping[str, str] | None = None) -> Cells:
     """One measured row of a table; found by name, so that another process can do it."""
-    return chosen(load_table(name), row)[0].cells()
+    return chosen(load_table(name, options), row)[0].cells()
 
 
-def measure_all(table: Table, only: str | None, jobs: int) -> list[Cells]:
+def measure_all(
+    table: Table, only: str | None, jobs: int, options: Mapping[str, str] | None = None
+) -> list[Cells]:
     """The measured rows in their order, up to `jobs` at a time."""
     names = [row.name for row in chosen(table, only)]
     with progress("cim-bench") as say:
@@ -63,12 +87,13 @@ def measure_all(table: Table, only: str | None, jobs: int) -> list[Cells]:
             return [_measure_aloud(table, name, say) for name in names]
         say(f"{len(names)} rows, {jobs} at a time")
         with ProcessPoolExecutor(jobs, get_context("spawn")) as pool:
-            return list(pool.map(measure, [table.name] * len(names), names))
+            same = [options] * len(names)
+            return list(pool.map(measure, [table.name] * len(names), names, same))
 
 
 def _measure_aloud(table: Table, row: str, say: Callable[[str], None]) -> Cells:
     say(row)
-    return measure(table.name, row)
+    return chosen(table, row)[0].cells()
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -86,14 +111,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(args: argparse.Namespace) -> int:
     if args.jobs < 1:
         raise UserError(f"--jobs {args.jobs}", "it is at least 1", "give such a number")
-    table = load_table(args.name)
+    given: dict[str, str | None] = {name: getattr(args, name) for name in PUM_OPTIONS}
+    options = {name: value for name, value in given.items() if value is not None}
+    table = load_table(args.name, options)
     if table.timed and args.jobs > 1:
         raise UserError(
             f"--jobs {args.jobs} with table {table.name}",
             "it measures time, and rows side by side would disturb each other",
             "leave --jobs out",
         )
-    rows = measure_all(table, args.only, args.jobs)
+    rows = measure_all(table, args.only, args.jobs, options)
     if args.report == "json":
         print(json.dumps(as_json(table, rows), indent=2))
     else:

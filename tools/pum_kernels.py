@@ -13,7 +13,8 @@ from typing import Any
 from cim_opt.tools import pum_matrix as matrix
 from cim_opt.tools import pum_others as others
 from cim_opt.tools.pum_matrix import Data, Sizes
-from cim_opt.tools.pum_stages import Stage
+from cim_opt.tools.pum_products import WAYS
+from cim_opt.tools.pum_stages import PAIRS, Stage
 
 
 @dataclass(frozen=True)
@@ -22,7 +23,8 @@ class Kernel:
 
     `run(execute, data)` computes it by pipelines, `execute(pipeline, **inputs)` giving a
     pipeline's results; `plain(data)` is the same in NumPy. `data(sizes, rng, limit)` makes inputs
-    from 0 to limit - 1. `is_matrix`: one of the seven that gain by the published mapping.
+    from 0 to limit - 1. `is_matrix`: one of the seven that gain by the published mapping. Where
+    there are more `ways` than one to use the columns, `run` takes one as its last argument.
     """
 
     name: str
@@ -30,8 +32,9 @@ class Kernel:
     sizes: Mapping[str, Sizes]
     stages: Callable[[Sizes], list[Stage]]
     data: Callable[[Sizes, Any, int], Data]
-    run: Callable[[Any, Data], list[Any]]
+    run: Callable[..., list[Any]]
     plain: Callable[[Data], list[Any]]
+    ways: tuple[str, ...] = (PAIRS,)
 
 
 def _same(small: Sizes, full: Sizes) -> dict[str, Sizes]:
@@ -74,6 +77,7 @@ KERNELS: dict[str, Kernel] = {
             matrix.two_mm_data,
             matrix.two_mm,
             matrix.plain_two_mm,
+            WAYS,
         ),
         Kernel(
             "3mm",
@@ -83,6 +87,7 @@ KERNELS: dict[str, Kernel] = {
             matrix.three_mm_data,
             matrix.three_mm,
             matrix.plain_three_mm,
+            WAYS,
         ),
         Kernel(
             "gemm",
@@ -92,6 +97,7 @@ KERNELS: dict[str, Kernel] = {
             matrix.gemm_data,
             matrix.gemm,
             matrix.plain_gemm,
+            WAYS,
         ),
         Kernel(
             "covariance",
@@ -101,6 +107,7 @@ KERNELS: dict[str, Kernel] = {
             matrix.covariance_data,
             matrix.covariance,
             matrix.plain_covariance,
+            (PAIRS, "left"),
         ),
         Kernel(
             "pca",
@@ -110,6 +117,7 @@ KERNELS: dict[str, Kernel] = {
             matrix.pca_data,
             matrix.pca,
             matrix.plain_pca,
+            (PAIRS, "left"),
         ),
         Kernel(
             "doitgen",
@@ -119,6 +127,7 @@ KERNELS: dict[str, Kernel] = {
             matrix.doitgen_data,
             matrix.doitgen,
             matrix.plain_doitgen,
+            WAYS,
         ),
         Kernel(
             "kmeans",

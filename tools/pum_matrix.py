@@ -8,18 +8,20 @@ from typing import Any
 import numpy as np
 
 from cim_opt.tools import pum_stages as stages
-from cim_opt.tools.pum_stages import BYTE, Stage
+from cim_opt.tools.pum_products import (
+    MUL,
+    product,
+    product_stage,
+    rows_of_products,
+    scalar_parts,
+)
+from cim_opt.tools.pum_stages import BYTE, PAIRS, Stage
 
 Data = dict[str, Any]
 Sizes = dict[str, int]
-MUL, ADD, SUB = ("mul", 32), ("add", 32), ("sub", 32)
+ADD, SUB = ("add", 32), ("sub", 32)
 ALPHA, BETA = 32412, 2123
 """Scalars of gemm and 2mm, as PolyBench has them."""
-
-
-def product_stage(name: str, n: int, m: int, k: int, **ranges: stages.Range) -> Stage:
-    """A matrix product: n * m sums of k products."""
-    return Stage(name, partial(stages.dot_products, n * m, k), n * m, k, (MUL,), ranges=ranges)
 
 
 def combination_stage(n: int, m: int, greatest: int | None) -> Stage:
@@ -27,15 +29,6 @@ def combination_stage(n: int, m: int, greatest: int | None) -> Stage:
     ranges = {"y": BYTE} if greatest is None else {"x": (0, greatest), "y": BYTE}
     build = partial(stages.combination, n * m, ALPHA, BETA)
     return Stage("combination", build, n, m, (MUL, MUL, ADD), ranges=ranges)
-
-
-def product(execute: Any, a: Any, b: Any) -> Any:
-    """a @ b by one pipeline: every row of `a` beside every column of `b`."""
-    (n, k), m = a.shape, b.shape[1]
-    left, right = np.repeat(a, m, axis=0), np.tile(b.T, (n, 1))
-    pipeline = stages.dot_products(n * m, k, a.dtype)
-    (sums,) = execute(pipeline, a=left.reshape(-1), b=right.reshape(-1))
-    return sums.reshape(n, m)
 
 
 def combination(execute: Any, x: Any, y: Any) -> Any:
@@ -74,8 +67,8 @@ def gemm_data(s: Sizes, rng: Any, limit: int) -> Data:
     return _matrices(rng, limit, a=(ni, nk), b=(nk, nj), c=(ni, nj))
 
 
-def gemm(execute: Any, d: Data) -> list[Any]:
-    return [combination(execute, product(execute, d["a"], d["b"]), d["c"])]
+def gemm(execute: Any, d: Data, way: str = PAIRS) -> list[Any]:
+    return [combination(execute, product(execute, d["a"], d["b"], way), d["c"])]
 
 
 def plain_gemm(d: Data) -> list[Any]:
@@ -96,8 +89,8 @@ def two_mm_data(s: Sizes, rng: Any, limit: int) -> Data:
     return _matrices(rng, limit, a=(ni, nk), b=(nk, nj), c=(nj, nl), d=(ni, nl))
 
 
-def two_mm(execute: Any, d: Data) -> list[Any]:
-    both = product(execute, product(execute, d["a"], d["b"]), d["c"])
+def two_mm(execute: Any, d: Data, way: str = PAIRS) -> list[Any]:
+    both = product(execute, product(execute, d["a"], d["b"], way), d["c"], way)
     return [combination(execute, both, d["d"])]
 
 
@@ -123,9 +116,9 @@ def three_mm_data(s: Sizes, rng: Any, limit: int) -> Data:
     return _matrices(rng, limit, a=(ni, nk), b=(nk, nj), c=(nj, nm), d=(nm, nl))
 
 
-def three_mm(execute: Any, d: Data) -> list[Any]:
-    left, right = product(execute, d["a"], d["b"]), product(execute, d["c"], d["d"])
-    return [product(execute, left, right)]
+def three_mm(execute: Any, d: Data, way: str = PAIRS) -> list[Any]:
+    left, right = product(execute, d["a"], d["b"], way), product(execute, d["c"], d["d"], way)
+    return [product(execute, left, right, way)]
 
 
 def plain_three_mm(d: Data) -> list[Any]:
@@ -140,8 +133,8 @@ def doitgen_data(s: Sizes, rng: Any, limit: int) -> Data:
     return _matrices(rng, limit, a=(s["nr"] * s["nq"], s["np"]), c4=(s["np"], s["np"]))
 
 
-def doitgen(execute: Any, d: Data) -> list[Any]:
-    return [product(execute, d["a"], d["c4"])]
+def doitgen(execute: Any, d: Data, way: str = PAIRS) -> list[Any]:
+    return [product(execute, d["a"], d["c4"], way)]
 
 
 def plain_doitgen(d: Data) -> list[Any]:
@@ -164,6 +157,7 @@ def covariance_stages(s: Sizes) -> list[Stage]:
             points,
             (),
             ranges={"data": BYTE},
+            reduces=32,
         ),
         Stage(
             "differences",
@@ -180,6 +174,12 @@ def covariance_stages(s: Sizes) -> list[Stage]:
             points,
             (MUL,),
             ranges={"a": apart, "b": apart},
+            reduces=32,
+            scalars={
+                "left": scalar_parts(
+                    range(variables, 0, -1), points, np.int32, scalars=apart, columns=apart
+                )
+            },
         ),
     ]
 
@@ -192,26 +192,36 @@ def pca_data(s: Sizes, rng: Any, limit: int) -> Data:
     return {"x": covariance_data(s, rng, limit)["x"].T.copy()}
 
 
-def _covariance(execute: Any, rows: Any) -> list[Any]:
+def _covariance(execute: Any, rows: Any, way: str) -> list[Any]:
     """Sums of products of all pairs of rows, and the means."""
     variables, points = rows.shape
     (mean,) = execute(stages.means(variables, points), data=rows.reshape(-1))
     spread = np.repeat(mean, points)
     (apart,) = execute(stages.differences(rows.size), x=rows.reshape(-1), mean=spread)
-    apart = apart.reshape(rows.shape)
-    i, j = np.triu_indices(variables)
-    pipeline = stages.dot_products(len(i), points, np.int32)
-    (sums,) = execute(pipeline, a=apart[i].reshape(-1), b=apart[j].reshape(-1))
+    sums = _products_of_pairs(execute, apart.reshape(rows.shape), way)
     # The host divides: one number a pair.
     return [mean, sums // (points - 1)]
 
 
-def covariance(execute: Any, d: Data) -> list[Any]:
-    return _covariance(execute, np.ascontiguousarray(d["x"].T))
+def _products_of_pairs(execute: Any, rows: Any, way: str) -> Any:
+    """The products of every row with itself and those after it."""
+    variables, points = rows.shape
+    if way != PAIRS:
+        # A block's sums begin at its first row, a row's own at itself.
+        made = rows_of_products(execute, rows, rows, first=True)
+        return np.concatenate([sums[len(sums) - variables + i :] for i, sums in enumerate(made)])
+    i, j = np.triu_indices(variables)
+    pipeline = stages.dot_products(len(i), points, np.int32)
+    (sums,) = execute(pipeline, a=rows[i].reshape(-1), b=rows[j].reshape(-1))
+    return sums
 
 
-def pca(execute: Any, d: Data) -> list[Any]:
-    return _covariance(execute, d["x"])
+def covariance(execute: Any, d: Data, way: str = PAIRS) -> list[Any]:
+    return _covariance(execute, np.ascontiguousarray(d["x"].T), way)
+
+
+def pca(execute: Any, d: Data, way: str = PAIRS) -> list[Any]:
+    return _covariance(execute, d["x"], way)
 
 
 def _plain_covariance(rows: Any) -> list[Any]:
@@ -234,7 +244,7 @@ def kmeans_stages(s: Sizes) -> list[Stage]:
     outputs = s["points"] * s["clusters"]
     build = partial(stages.distances, outputs, s["features"])
     ranges = {"x": BYTE, "centre": BYTE}
-    return [Stage("distances", build, outputs, s["features"], (SUB, MUL), ranges=ranges)]
+    return [Stage("distances", build, outputs, s["features"], (SUB, MUL), 1, ranges, 32)]
 
 
 def kmeans_data(s: Sizes, rng: Any, limit: int) -> Data:

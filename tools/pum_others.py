@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from cim_opt.tools import pum_stages as stages
-from cim_opt.tools.pum_matrix import ADD, MUL, SUB, Data, Sizes
+from cim_opt.tools.pum_matrix import ADD, SUB, Data, Sizes
+from cim_opt.tools.pum_products import MUL
 from cim_opt.tools.pum_stages import BYTE, FIELDS, Stage
 
 DIV = ("div_u", 32)
@@ -19,15 +20,21 @@ DIV = ("div_u", 32)
 
 
 def gramschmidt_stages(s: Sizes) -> list[Stage]:
-    """Columns one after the other; what is left of them may hold anything, so no ranges."""
+    """Columns one after the other; what is left of them may hold anything, so no ranges.
+
+    The columns after one do not depend on each other.
+    """
     n, columns = s["ni"], s["nj"]
-    later = columns * (columns - 1) // 2
+    later = range(columns)
+    pairs = sum(later)
     sums = partial(stages.sum_of_products, n)
     return [
-        Stage("norm", sums, 1, n, (MUL,), columns),
+        Stage("norm", sums, 1, n, (MUL,), columns, reduces=32),
         Stage("divide", partial(stages.quotients, n, 1), 1, n, (DIV,), columns),
-        Stage("products", sums, 1, n, (MUL,), later),
-        Stage("eliminate", partial(stages.eliminated, n, 1), 1, n, (MUL, SUB), later),
+        Stage("products", sums, 1, n, (MUL,), pairs, reduces=32, batches=later),
+        Stage(
+            "eliminate", partial(stages.eliminated, n, 1), 1, n, (MUL, SUB), pairs, batches=later
+        ),
     ]
 
 
@@ -71,7 +78,8 @@ def correlation_stages(s: Sizes) -> list[Stage]:
     """`outputs` sums of `inputs` products: windows and templates, or weights and inputs."""
     outputs, inputs = s["outputs"], s["inputs"]
     build = partial(stages.dot_products, outputs, inputs, np.int32)
-    return [Stage("products", build, outputs, inputs, (MUL,), ranges={"a": BYTE, "b": BYTE})]
+    ranges = {"a": BYTE, "b": BYTE}
+    return [Stage("products", build, outputs, inputs, (MUL,), ranges=ranges, reduces=32)]
 
 
 def correlation_data(s: Sizes, rng: Any, limit: int) -> Data:

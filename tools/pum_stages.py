@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from operator import add, mul
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -18,17 +18,36 @@ from cim_opt.frontend import Pipeline
 BYTE = (0, 255)
 """What 8-bit inputs hold."""
 
+PAIRS = "pairs"
 Range = tuple[int, int]
+Layout = Literal["auto", "output-stationary", "reduction-in-lane"]
+
+
+@dataclass(frozen=True)
+class Part:
+    """One pipeline that runs `times` times, compiled with the option `mapping`.
+
+    `ranges` are those of its inputs when the kernel's own inputs are 8-bit numbers; an input
+    without one may hold anything.
+    """
+
+    name: str
+    build: Callable[[], Pipeline]
+    times: int = 1
+    ranges: Mapping[str, Range] = field(default_factory=dict[str, Range])
+    mapping: Layout = "auto"
 
 
 @dataclass(frozen=True)
 class Stage:
-    """One pipeline, which a kernel runs `times` times.
+    """One pipeline, which a kernel runs `times` times, and other ways to compute the same.
 
     In the ordinary program its innermost loop has `trip` rounds and is run `loops` times (each
     time the pipeline is); `body` lists the operations of a round with their bits, by the names of
-    microprograms. A reduction is not among them. `ranges` are those of the pipeline's inputs when
-    the kernel's own inputs are 8-bit numbers; an input without one may hold anything.
+    microprograms. A reduction is not among them: `reduces` has the bits of its sums, or 0. `ranges`
+    as for a part. `scalars` are ways that give one operand of the products as numbers that the
+    host knows. `batches` says how many of its `times` do not depend on each other, batch by batch;
+    left out, each depends on the one before.
     """
 
     name: str
@@ -38,10 +57,31 @@ class Stage:
     body: tuple[tuple[str, int], ...]
     times: int = 1
     ranges: Mapping[str, Range] = field(default_factory=dict[str, Range])
+    reduces: int = 0
+    scalars: Mapping[str, tuple[Part, ...]] = field(default_factory=dict[str, tuple[Part, ...]])
+    batches: Sequence[int] = ()
+
+    def ways(self) -> dict[str, tuple[Part, ...]]:
+        """How the stage may be computed; `pairs`: both operands side by side in the columns."""
+        return {PAIRS: (Part(self.name, self.build, self.times, self.ranges),), **self.scalars}
 
 
-def _dot_product(x: Any, y: Any) -> Any:
-    return (x * y).sum()
+def _dot_products(group: Any, *others: Any) -> Any:
+    """The sums of products of one group and each of several others."""
+    count = len(others)
+
+    def step(*values: Any) -> Any:
+        sums, x, ys = values[:count], values[count], values[count + 1 :]
+        return _one_or_all([total + x * y for total, y in zip(sums, ys, strict=True)])
+
+    def combine(*values: Any) -> Any:
+        return _one_or_all([values[i] + values[count + i] for i in range(count)])
+
+    return group.reduce(step, *others, init=_one_or_all([0] * count), combine=combine)
+
+
+def _one_or_all(values: list[Any]) -> Any:
+    return tuple(values) if len(values) > 1 else values[0]
 
 
 def _sum(row: Any) -> Any:
@@ -73,7 +113,21 @@ def dot_products(outputs: int, group: int, dtype: Any = np.uint32) -> Pipeline:
     """`outputs` sums of `group` products a * b."""
     p = Pipeline(outputs * group)
     a, b = p.input(dtype, "a"), p.input(dtype, "b")
-    p.fetch(p.group(_dot_product, a, b, size=group))
+    p.fetch(p.group(_dot_products, a, b, size=group))
+    return p
+
+
+def products_with_rows(outputs: int, rows: Any) -> Pipeline:
+    """For each of some `rows`, `outputs` sums of products of that row and a group of b.
+
+    The same as `dot_products`, but one operand is the same for all outputs: with outputs side by
+    side, the host issues each of its numbers as a scalar. All rows in one pipeline bring b into
+    the columns once.
+    """
+    p = Pipeline(outputs * rows.shape[1])
+    b = p.input(rows.dtype, "b")
+    made = p.group(_dot_products, b, size=rows.shape[1], shared=tuple(rows))
+    p.fetch(*(made if len(rows) > 1 else [made]))
     return p
 
 
