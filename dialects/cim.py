@@ -101,6 +101,7 @@ class _LayoutOp(IRDLOperation):
 
     shape = prop_def(DenseArrayBase.constr(i64))
     map = prop_def(AffineMapAttr)
+    bounds = prop_def(DenseArrayBase.constr(i64))
     index = prop_def(AffineMapAttr)
     tables = prop_def(ArrayAttr[DenseIntElementsAttr])
     divisors = opt_prop_def(DenseArrayBase.constr(i64))
@@ -110,6 +111,7 @@ class _LayoutOp(IRDLOperation):
         self,
         shape: Sequence[int],
         map: AffineMap,
+        bounds: Sequence[int],
         index: AffineMap,
         tables: Sequence[DenseIntElementsAttr],
         divisors: Sequence[int] | None,
@@ -118,6 +120,7 @@ class _LayoutOp(IRDLOperation):
         properties: dict[str, Attribute] = {
             "shape": DenseArrayBase.from_list(i64, shape),
             "map": AffineMapAttr(map),
+            "bounds": DenseArrayBase.from_list(i64, bounds),
             "index": AffineMapAttr(index),
             "tables": ArrayAttr(tables),
         }
@@ -144,6 +147,11 @@ class _LayoutOp(IRDLOperation):
         if index.num_symbols or len(index.results) != rank:
             raise VerifyException(f"index gives {rank} indices of the tensor, got {index}")
         coordinates = index.num_dims
+        bounds = self.bounds.get_values()
+        if len(bounds) != coordinates or any(bound < 1 for bound in bounds):
+            raise VerifyException(
+                f"there are {coordinates} bounds of at least 1, got {list(bounds)}"
+            )
         if (
             map.num_symbols
             or map.num_dims != len(shape)
@@ -187,12 +195,12 @@ class PackOp(_LayoutOp):
     An element at index d of `shape` has coordinates: the sum of the last results of `map` and of one
     row of each table, the rows that the first results of `map` name. With `divisors` each coordinate
     is divided by its divisor. `index` takes the coordinates to indices of the tensor. What has a
-    negative coordinate, does not divide, lies outside the tensor, or is dropped (pairs of rows of
-    the tables), is 0: zeros around an image take no memory of their own.
+    coordinate below 0 or not below its bound, does not divide, lies outside the tensor, or is
+    dropped (pairs of rows of the tables), is 0: zeros around an image take no memory of their own.
 
     ```mlir
     %p = cim.pack %x shape [14, 8, 32] map affine_map<(g, m, r) -> (r, 0, g, m)>
-      index affine_map<(c, h, w) -> (c, h - 3, w - 3)>
+      bounds [1, 62, 62] index affine_map<(c, h, w) -> (c, h - 3, w - 3)>
       tables [dense<...> : tensor<32x3xi32>] : tensor<1x56x56xi8> -> tensor<3584xi8>
     ```
     """
@@ -201,7 +209,7 @@ class PackOp(_LayoutOp):
     tensor = operand_def(TensorType)
     packed = result_def(TensorType)
     assembly_format = (
-        "$tensor `shape` $shape `map` $map `index` $index `tables` $tables "
+        "$tensor `shape` $shape `map` $map `bounds` $bounds `index` $index `tables` $tables "
         "(`divisors` $divisors^)? "
         "(`dropped` $dropped^)? attr-dict `:` type($tensor) `->` type($packed)"
     )
@@ -212,6 +220,7 @@ class PackOp(_LayoutOp):
         tensor: SSAValue,
         shape: Sequence[int],
         map: AffineMap,
+        bounds: Sequence[int],
         index: AffineMap,
         tables: Sequence[DenseIntElementsAttr],
         divisors: Sequence[int] | None = None,
@@ -224,7 +233,7 @@ class PackOp(_LayoutOp):
         super().__init__(
             operands=[tensor],
             result_types=[TensorType(tensor.type.element_type, [count])],
-            properties=self._properties(shape, map, index, tables, divisors, dropped),
+            properties=self._properties(shape, map, bounds, index, tables, divisors, dropped),
         )
 
     def verify_(self) -> None:
@@ -240,7 +249,7 @@ class UnpackOp(_LayoutOp):
 
     ```mlir
     %y = cim.unpack %p into %init shape [98, 8] map affine_map<(t, c) -> (c, 0, t)>
-      index affine_map<(c, t) -> (c, t)>
+      bounds [1, 784] index affine_map<(c, t) -> (c, t)>
       tables [dense<...> : tensor<8x2xi32>] : tensor<784xi32>, tensor<1x784xi32> -> tensor<1x784xi32>
     ```
     """
@@ -250,7 +259,7 @@ class UnpackOp(_LayoutOp):
     init = operand_def(TensorType)
     tensor = result_def(TensorType)
     assembly_format = (
-        "$packed `into` $init `shape` $shape `map` $map `index` $index `tables` $tables "
+        "$packed `into` $init `shape` $shape `map` $map `bounds` $bounds `index` $index `tables` $tables "
         "(`divisors` $divisors^)? "
         "(`dropped` $dropped^)? attr-dict `:` type($packed) `,` type($init) `->` type($tensor)"
     )
@@ -262,13 +271,14 @@ class UnpackOp(_LayoutOp):
         init: SSAValue,
         shape: Sequence[int],
         map: AffineMap,
+        bounds: Sequence[int],
         index: AffineMap,
         tables: Sequence[DenseIntElementsAttr],
     ):
         super().__init__(
             operands=[packed, init],
             result_types=[init.type],
-            properties=self._properties(shape, map, index, tables, None, None),
+            properties=self._properties(shape, map, bounds, index, tables, None, None),
         )
 
     def verify_(self) -> None:
