@@ -18,7 +18,7 @@ from cim_opt.polyhedral.coalesce import mixed_radix
 from cim_opt.polyhedral.nest import Factors
 
 Integers = NDArray[np.int64]
-Cells = NDArray[np.bool_]
+Cells = np.ndarray[tuple[int, int], np.dtype[np.bool_]]
 """[row, column]: whether a multiply-accumulate is done there."""
 
 
@@ -130,7 +130,7 @@ def collapse(used: tuple[Pattern, ...], axis: int) -> tuple[Pattern, ...]:
     """The patterns with all rows (axis 0) or all columns (axis 1) taken for one."""
     counts: dict[bytes, tuple[Cells, int]] = {}
     for pattern in used:
-        line = pattern.cells.any(axis=axis, keepdims=True)
+        line: Cells = np.logical_or.reduce(pattern.cells, axis=axis, keepdims=True)
         known = counts.get(line.tobytes(), (line, 0))
         counts[line.tobytes()] = (line, known[1] + pattern.count)
     return tuple(Pattern(cells, count) for cells, count in counts.values())
@@ -245,14 +245,16 @@ def _use(used: tuple[Pattern, ...]) -> Use:
     by_row, by_column = collapse(used, 1), collapse(used, 0)
     row_counts = [int(pattern.cells.sum()) for pattern in by_row]
     column_counts = [int(pattern.cells.sum()) for pattern in by_column]
+    rows, columns = used[0].cells.shape
     return Use(
-        used,
-        by_row,
-        by_column,
-        sum(pattern.count for pattern in used),
-        *used[0].cells.shape,
-        sum(p.count * n for p, n in zip(by_row, row_counts, strict=True)),
-        sum(p.count * n for p, n in zip(by_column, column_counts, strict=True)),
-        min(row_counts),
-        min(column_counts),
+        patterns=used,
+        by_row=by_row,
+        by_column=by_column,
+        times=sum(pattern.count for pattern in used),
+        rows=rows,
+        columns=columns,
+        row_uses=sum(p.count * n for p, n in zip(by_row, row_counts, strict=True)),
+        column_uses=sum(p.count * n for p, n in zip(by_column, column_counts, strict=True)),
+        least_rows=min(row_counts),
+        least_columns=min(column_counts),
     )

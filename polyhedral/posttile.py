@@ -33,18 +33,21 @@ def _any_in_tiles(cells: NDArray[np.bool_], size: int) -> NDArray[np.bool_]:
     return np.logical_or.reduceat(cells, np.arange(0, len(cells), size), axis=0)
 
 
-def text(virtual_row: str, virtual_column: str, rows: int, columns: int) -> tuple[str, str]:
-    """isl expressions of (row tile, column tile) and (row, column), each pair with its comma.
+def text(virtual: str, size: int, physical: int) -> tuple[str, str]:
+    """isl expressions of the tile and of the row (or column) inside it.
 
-    For rows and columns of a macro and expressions of the virtual ones.
+    Of a virtual row (or column) of `size`, given as an expression, on `physical` ones.
     """
-    row_tile = f"floor(({virtual_row})/{rows})"
-    column_tile = f"floor(({virtual_column})/{columns})"
-    inside = f"({virtual_row}) mod {rows}, ({virtual_column}) mod {columns}"
-    return f"{row_tile}, {column_tile}", inside
+    if size <= physical:
+        return "0", virtual
+    return f"floor(({virtual})/{physical})", f"({virtual}) mod {physical}"
 
 
-def map_text(rows: int, columns: int) -> str:
-    """The isl map [virtual row, virtual column] -> [row tile, column tile, row, column]."""
-    outside, inside = text("vr", "vc", rows, columns)
-    return f"{{ [vr, vc] -> [{outside}, {inside}] }}"
+def map_text(sizes: tuple[int, int], rows: int, columns: int) -> str:
+    """The isl map [virtual row, virtual column] -> [row tile, column tile, row, column].
+
+    `sizes` counts virtual rows and columns.
+    """
+    row_tile, row = text("vr", sizes[0], rows)
+    column_tile, column = text("vc", sizes[1], columns)
+    return f"{{ [vr, vc] -> [{row_tile}, {column_tile}, {row}, {column}] }}"
