@@ -81,19 +81,28 @@ def multiply(
     """out = value * a modulo 2^width; a narrower a is extended, with its sign if `signed`."""
     a = Operand("a", width if a_width is None else a_width)
     out = Operand("out", width, out_complemented)
-    short = isinstance(s, ShortSteps)
-    if out_complemented and not short:
-        raise unsupported("mul_const", "no complemented product in this library", "complement it")
+    short = _is_short(type(s), out_complemented)
     _emit(s, short, value, rows(out), _grown(a, width, signed), out_complemented)
     return finish(s, "mul_const", width, [a], [out])
 
 
+def _is_short(steps: type[Steps], out_complemented: bool) -> bool:
+    """Whether the steps are those of the short programs, of which alone some are complemented."""
+    short = issubclass(steps, ShortSteps)
+    if out_complemented and not short:
+        raise unsupported("mul_const", "no complemented product in this library", "complement it")
+    return short
+
+
 @lru_cache(maxsize=1 << 16)
-def multiply_counts(steps: type[Steps], width: int, value: int) -> Counts:
+def multiply_counts(
+    steps: type[Steps], width: int, value: int, out_complemented: bool = False
+) -> Counts:
     """The counts of `multiply` by `value` with these steps, without the program."""
+    short = _is_short(steps, out_complemented)
     counted = _CountedSteps(steps)
     out, a = rows(Operand("out", width)), rows(Operand("a", width))
-    _emit(counted, issubclass(steps, ShortSteps), value, out, a, False)
+    _emit(counted, short, value, out, a, out_complemented)
     return counted.counts
 
 

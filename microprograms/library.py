@@ -84,10 +84,14 @@ class Library:
 
     def counts(self, operation: str, width: int, **options: int | bool | None) -> Counts:
         """The commands of `program`; for `mul_const` of a value, without making the program."""
-        if operation == "mul_const" and options.keys() == {"value"} and 1 <= width <= MAX_WIDTH:
-            value = options["value"]
-            assert value is not None
-            return constant.multiply_counts(self._steps, width, value % (1 << width))
+        value, rest = options.get("value"), options.keys() - {"value"}
+        if operation == "mul_const" and value is not None and 1 <= width <= MAX_WIDTH:
+            value %= 1 << width
+            if not rest:
+                return constant.multiply_counts(self._steps, width, value)
+            if rest == {"out_complemented"}:
+                flag = bool(options["out_complemented"])
+                return constant.multiply_counts(self._steps, width, value, flag)
         return self.program(operation, width, **options).counts
 
 

@@ -15,39 +15,44 @@ from cim_opt.microprograms.model import RowProgram
 Words = NDArray[np.uint64]
 LANES = 64  # a word
 
-_CALLS: dict[str, Callable[..., Any]] = {
-    "and": np.bitwise_and,
-    "or": np.bitwise_or,
-    "not": np.invert,
-}
+_CALLS: dict[str, Callable[..., Any]] = {"and": np.bitwise_and, "or": np.bitwise_or}
+_FILLS = (np.uint64(0), np.uint64(np.iinfo(np.uint64).max))
 
 
 class BoundProgram:
     """A row program on certain rows of memory; `run` executes it, again and again."""
 
-    def __init__(self, compiled: CompiledProgram, rows: Sequence[Words], words: int) -> None:
-        temporaries = np.empty((compiled.temporaries, words), np.uint64)
-        constants = np.zeros((2, words), np.uint64)
-        constants[1] = np.iinfo(np.uint64).max
-
-        def place(index: int) -> Words:
-            return rows[index] if index >= 0 else temporaries[-1 - index]
-
-        def call(operation: Operation) -> tuple[Callable[..., Any], tuple[Words, ...]]:
-            target = place(operation.target)
-            if operation.kind == "fill":
-                return np.copyto, (target, constants[operation.sources[0]])
-            sources = tuple(place(source) for source in operation.sources)
-            if operation.kind == "copy":
-                return np.copyto, (target, *sources)
-            return _CALLS[operation.kind], (*sources, target)
-
-        self._calls = [call(operation) for operation in compiled.operations]
+    def __init__(
+        self,
+        compiled: CompiledProgram,
+        rows: Sequence[Words],
+        words: int,
+        temporaries: Sequence[Words] | None = None,
+    ) -> None:
+        """Rows of `words` words; `temporaries` are rows that hold nothing between runs."""
+        if temporaries is None:
+            temporaries = list(np.empty((compiled.temporaries, words), np.uint64))
+        # Places count from 0, and temporary ones from -1 down, as those of a list do.
+        places = [*rows, *reversed(temporaries[: compiled.temporaries])]
+        self._calls = [_call(operation, places) for operation in compiled.operations]
 
     def run(self) -> None:
         """Read the rows of the inputs and write those of the outputs."""
         for call, arguments in self._calls:
             call(*arguments)
+
+
+def _call(
+    operation: Operation, places: Sequence[Words]
+) -> tuple[Callable[..., Any], tuple[Any, ...]]:
+    kind, target, sources = operation
+    if kind == "fill":
+        return np.copyto, (places[target], _FILLS[sources[0]])
+    if kind == "copy":
+        return np.copyto, (places[target], places[sources[0]])
+    if kind == "not":
+        return np.invert, (places[sources[0]], places[target])
+    return _CALLS[kind], (places[sources[0]], places[sources[1]], places[target])
 
 
 def bind(program: RowProgram, rows: Mapping[str, Sequence[Words] | Words]) -> BoundProgram:

@@ -9,11 +9,14 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from functools import lru_cache
+from functools import cache, lru_cache
+from itertools import accumulate
 from typing import Any
 
 import numpy as np
 
+from cim_opt.microprograms.compiled import compiled_in_order, no_garbage
+from cim_opt.microprograms.model import RowProgram
 from cim_opt.microprograms.packed import BoundProgram
 from cim_opt.microprograms.packed import Words as Rows
 from cim_opt.microprograms.transposition import from_vertical, to_vertical, words_for
@@ -23,6 +26,12 @@ from cim_opt.simulators.simdram_words import Words
 
 BLOCK_WORDS = 4096
 """Words of each row that a program computes at once, so that rows stay in the cache."""
+
+LEAST_WORDS = 64
+"""Fewer take as long, as the time goes into calls."""
+
+MAX_BOUND = 128
+"""Programs that are kept bound; the largest one takes about 10 MB."""
 
 
 class Level(ABC):
@@ -67,35 +76,64 @@ class RowLevel(Level):
     def run(self, recipe: Recipe, args: Sequence[VerticalObject], made: VerticalObject) -> Rows:
         words = words_for(made.lanes)
         result: Rows = np.empty((made.width, words), np.uint64)
+        program = recipe.program()
         for start in range(0, words, BLOCK_WORDS):
             part = slice(start, min(start + BLOCK_WORDS, words))
-            subarray = _subarray(recipe, part.stop - part.start)
-            subarray.run([other.data[:, part] for other in args], result[:, part])
+            bound = bound_program(program, _block_words(part.stop - part.start))
+            bound.run([other.data[:, part] for other in args], result[:, part])
         return result
 
 
-class _Subarray:
-    """Rows that one program is bound to: its operands are copied in, its result out."""
+def _block_words(words: int) -> int:
+    """A few lengths of blocks serve all: programs are bound to each of them."""
+    return max(LEAST_WORDS, 1 << (words - 1).bit_length())
 
-    def __init__(self, recipe: Recipe, words: int) -> None:
-        program = recipe.program()
-        operands = (*program.inputs, *program.outputs)
-        self.rows: list[Rows] = [np.empty((x.width, words), np.uint64) for x in operands]
-        flat = [row for operand in self.rows for row in operand]
-        self.bound = BoundProgram(recipe.compiled(), flat, words)
+
+class _Workspace:
+    """Rows of one length that all programs run in, one program after the other."""
+
+    def __init__(self, words: int) -> None:
+        self.words = words
+        self.rows: Rows = np.empty((0, words), np.uint64)
+
+    def take(self, count: int) -> Rows:
+        """The first `count` rows; programs that are bound to fewer keep theirs."""
+        if len(self.rows) < count:
+            self.rows = np.empty((1 << (count - 1).bit_length(), self.words), np.uint64)
+        return self.rows[:count]
+
+
+@cache
+def _workspace(words: int) -> _Workspace:
+    return _Workspace(words)
+
+
+class _Bound:
+    """A program that is bound to a workspace: its operands are copied in, its result out."""
+
+    def __init__(self, program: RowProgram, words: int) -> None:
+        compiled = compiled_in_order(program)
+        widths = [x.width for x in (*program.inputs, *program.outputs)]
+        ends = list(accumulate(widths))
+        rows = _workspace(words).take(ends[-1] + compiled.temporaries)
+        self.operands = [rows[end - width : end] for end, width in zip(ends, widths, strict=True)]
+        flat = list(rows)
+        with no_garbage():
+            self.bound = BoundProgram(compiled, flat[: ends[-1]], words, flat[ends[-1] :])
 
     def run(self, inputs: Sequence[Rows], result: Rows) -> None:
         """Executes the program on the inputs' rows."""
-        for own, given in zip(self.rows, inputs, strict=False):
-            own[:] = given
+        words = result.shape[1]
+        for own, given in zip(self.operands, inputs, strict=False):
+            own[:, :words] = given
         self.bound.run()
-        result[:] = self.rows[-1]
+        result[:] = self.operands[-1][:, :words]
 
 
-@lru_cache(maxsize=16)
-def _subarray(recipe: Recipe, words: int) -> _Subarray:
+@lru_cache(maxsize=MAX_BOUND)
+def bound_program(program: RowProgram, words: int) -> _Bound:
     """Binding a program takes longer than running it, and loops run it again and again."""
-    return _Subarray(recipe, words)
+    return _Bound(program, words)
 
 
 LEVELS: dict[str, Callable[[], Level]] = {"bbop": WordLevel, "rows": RowLevel}

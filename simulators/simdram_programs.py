@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from cim_opt.dialects.simdram import Opcode
 from cim_opt.dialects.simdram_programs import bbop_program, fill_program, mul_scalar_program
-from cim_opt.microprograms.compiled import CompiledProgram, caller_bits, compile_program
+from cim_opt.microprograms.compiled import CompiledProgram, compiled_in_order
 from cim_opt.microprograms.library import library as load_library
 from cim_opt.microprograms.model import Counts, RowProgram
 from cim_opt.simulators import simdram_words
@@ -35,8 +35,7 @@ class Recipe:
 
     def compiled(self) -> CompiledProgram:
         """The program for packed rows: those of the operands in order, then of the result."""
-        program = self.program()
-        return compile_program(program, tuple(range(len(caller_bits(program)))))
+        return compiled_in_order(self.program())
 
     def program(self) -> RowProgram:
         """The row program."""

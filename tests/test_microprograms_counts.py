@@ -136,6 +136,10 @@ def test_products_with_a_number_are_counted_without_their_program(name: str) -> 
         for value in (*edges, *(random.getrandbits(n) for _ in range(4))):
             wanted = count(own.program("mul_const", n, value=value).commands)
             assert own.counts("mul_const", n, value=value) == wanted, (n, value)
+            if name == "cim-opt":
+                flag = {"value": value, "out_complemented": True}
+                wanted = count(own.program("mul_const", n, **flag).commands)
+                assert own.counts("mul_const", n, **flag) == wanted, (n, value)
 
 
 @pytest.mark.parametrize("name", LIBRARY_NAMES)

@@ -4,6 +4,7 @@ from itertools import combinations, product
 
 import pytest
 
+from cim_opt.microprograms.compiled import compile_program
 from cim_opt.microprograms.library import LIBRARY_NAMES, OPERATIONS, library
 from cim_opt.microprograms.model import (
     AAP,
@@ -136,12 +137,17 @@ def test_traps(command: Command, message: str) -> None:
     assert str(error.value).startswith(f"command 4 ({command}): ")
     assert message in str(error.value)
     assert (error.value.number, error.value.command) == (4, command)
+    # A program that is compiled stops at the same command; inputs may be in any rows there.
+    if command != AAP(A, B):
+        whole = program(*before, command, AAP(OUT, T0), more=(Operand("b", 1),))
+        with pytest.raises(IllegalCommand) as compiled:
+            compile_program(whole, (0, 1, 2))
+        assert str(compiled.value) == str(error.value)
 
 
-def program(*commands: Command) -> RowProgram:
-    return RowProgram(
-        "test", "test", 1, (Operand("a", 1),), (Operand("out", 1),), (), tuple(commands)
-    )
+def program(*commands: Command, more: tuple[Operand, ...] = ()) -> RowProgram:
+    inputs = (Operand("a", 1), *more)
+    return RowProgram("test", "test", 1, inputs, (Operand("out", 1),), (), tuple(commands))
 
 
 def test_a_program_gets_its_inputs_and_writes_its_outputs() -> None:

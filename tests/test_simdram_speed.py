@@ -10,7 +10,7 @@ import pytest
 from simdram_programs import VECTOR_ADD, machine, module_of, numbers, run
 
 from cim_opt.dialects.simdram import Opcode
-from cim_opt.simulators import simdram_programs
+from cim_opt.simulators import simdram_levels, simdram_programs
 from cim_opt.simulators.simdram import SimdramSimulator
 from cim_opt.simulators.simdram_levels import RowLevel
 from cim_opt.simulators.simdram_objects import VerticalObject
@@ -49,6 +49,20 @@ def test_millions_of_elements_are_quick() -> None:
     (got,), report = results[0]
     assert (got == a + b).all()
     assert report.bbops == -(-count // 65536)
+
+
+def test_programs_are_compiled_and_bound_once() -> None:
+    """For all runs, and for all lengths of about the same size."""
+    text = VECTOR_ADD.replace("simdram.bbop add", "simdram.bbop divu")
+    a, b = numbers(64 * 100), numbers(64 * 100)
+    run(text, [a, b], level="rows")
+    before = simdram_levels.bound_program.cache_info().misses
+    for length in (64 * 100, 64 * 65 - 63, 64 * 128):
+        x, y = np.resize(a, length), np.resize(b, length)
+        (got,), _ = run(text, [x, y], level="rows")
+        (want,), _ = run(text, [x, y], level="bbop")
+        assert (got == want).all()
+    assert simdram_levels.bound_program.cache_info().misses == before
 
 
 def test_new_scalars_are_counted_without_making_their_programs(
