@@ -1,0 +1,215 @@
+"""How a kernel is laid on macros and memories: tiles, what each macro does, where data lie.
+
+A plan repeats a cover's images over tiles of the kernel: `groups` (depthwise channels and the
+like), output channels, input channels. The macros are split four ways, in the order in which
+PolyCIM prefers them (section 3.4): over rounds of the same sums (output reuse), over output
+channels (input reuse), over groups (none), and over positions (weight reuse).
+
+    for each tile of groups, for each tile of output channels, for each chunk of positions:
+      for each round (input channels x images, split over macros):
+        load weights
+        for each pass, for each set of positions: load inputs, multiply, add or store the sums
+
+Inputs, weights and outputs lie in global memory in the order in which this loop nest meets them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import prod
+
+from cim_opt.hardware.cim import CimMachine
+from cim_opt.mapping.cim_placement import Placement
+from cim_opt.polyhedral.cover import Cover
+from cim_opt.polyhedral.kernel import MacKernel
+
+SUM_BYTES = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Split:
+    """Macros along each dimension; their product is what works at once."""
+
+    rounds: int = 1
+    groups: int = 1
+    outputs: int = 1
+    positions: int = 1
+
+    @property
+    def macros(self) -> int:
+        """Macros that work."""
+        return self.rounds * self.groups * self.outputs * self.positions
+
+    @property
+    def sums(self) -> int:
+        """Macros whose sums are different outputs."""
+        return self.groups * self.outputs * self.positions
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """One way to run a kernel on a machine.
+
+    `channels` are how many (output, input) channels of a group one image takes. `chunks` are parts
+    of the positions whose sums fit the output memory. `order` is that of the instructions for one
+    set, of `mapping.cim_code.ORDERS`.
+    """
+
+    kernel: MacKernel
+    machine: CimMachine
+    cover: Cover
+    placement: Placement
+    channels: tuple[int, int]
+    split: Split
+    bits: int = 8
+    chunks: int = 1
+    order: str = "MGLDF"
+
+    # -- tiles ---------------------------------------------------------------------------------
+
+    @property
+    def group_tiles(self) -> int:
+        """Tiles of groups, each of `split.groups` times the groups that share an image."""
+        return _ceil(self.kernel.groups, self.cover.packed * self.split.groups)
+
+    @property
+    def output_tiles(self) -> int:
+        """Tiles of output channels."""
+        return _ceil(self.kernel.out_channels, self.channels[0] * self.split.outputs)
+
+    @property
+    def rounds(self) -> int:
+        """Rounds that add to the same sums, after the split over macros."""
+        tiles = _ceil(self.kernel.in_channels, self.channels[1]) * len(self.placement.images)
+        return _ceil(tiles, self.split.rounds)
+
+    @property
+    def passes(self) -> int:
+        """Passes over the positions: more than one when neighbouring steps share outputs."""
+        return self.placement.overlap
+
+    @property
+    def sets(self) -> int:
+        """Sets of positions in a chunk; one macro step each."""
+        return _ceil(_ceil(self.placement.units, self.split.positions), self.chunks)
+
+    # -- sizes ---------------------------------------------------------------------------------
+
+    @property
+    def rows(self) -> int:
+        """Rows that the largest image takes."""
+        return max(len(image.rows) for image in self.placement.images)
+
+    @property
+    def columns(self) -> int:
+        """Columns of a macro."""
+        return self.machine.columns_of(self.bits)
+
+    @property
+    def input_bytes(self) -> int:
+        """Bytes of one input."""
+        return _ceil(self.bits, 8)
+
+    @property
+    def shared_input(self) -> bool:
+        """All macros read the same inputs: they differ in output channels only."""
+        return self.split.macros == self.split.outputs
+
+    @property
+    def step_bytes(self) -> int:
+        """Bytes of input that one macro reads."""
+        return self.rows * self.input_bytes
+
+    @property
+    def set_bytes(self) -> int:
+        """Bytes of input that one macro step reads."""
+        return self.step_bytes * (1 if self.shared_input else self.split.macros)
+
+    @property
+    def set_sums(self) -> int:
+        """Sums that one macro step leaves, after those of several rounds are added."""
+        return self.split.sums * self.columns
+
+    @property
+    def run_sums(self) -> int:
+        """Sums of one pass and chunk, those at the end that only later passes meet included."""
+        block = self.columns // self.passes
+        return self.sets * self.set_sums + (self.passes - 1) * block
+
+    @property
+    def weight_bytes(self) -> int:
+        """Bytes of one load of weights."""
+        return self.rows * self.split.macros * self.machine.bit_columns // 8
+
+    @property
+    def accumulates(self) -> bool:
+        """Whether sums wait in the output memory for further rounds or passes."""
+        return self.rounds * self.passes > 1
+
+    @property
+    def macro_steps(self) -> int:
+        """Macro steps of the whole kernel, times macros."""
+        tiles = self.group_tiles * self.output_tiles * self.chunks * self.rounds
+        return tiles * self.passes * self.sets * self.split.macros
+
+    # -- packed tensors ------------------------------------------------------------------------
+
+    @property
+    def input_shape(self) -> tuple[int, ...]:
+        """Group tile, chunk, round, pass, set; then macros by rounds, groups, outputs, positions
+        (one when they share the input); then rows."""
+        split = self.split
+        macros = (split.rounds, split.groups, split.outputs, split.positions)
+        if self.shared_input:
+            macros = (1, 1, 1, 1)
+        return (
+            self.group_tiles,
+            self.chunks,
+            self.rounds,
+            self.passes,
+            self.sets,
+            *macros,
+            self.rows,
+        )
+
+    @property
+    def weight_shape(self) -> tuple[int, ...]:
+        """Group tile, output tile, round, row; macros as for the input; columns."""
+        split = self.split
+        macros = (split.rounds, split.groups, split.outputs, split.positions)
+        tiles = (self.group_tiles, self.output_tiles, self.rounds)
+        return (*tiles, self.rows, *macros, self.columns)
+
+    @property
+    def output_shape(self) -> tuple[int, ...]:
+        """Group tile, output tile, then the sums: chunk, set, groups, outputs, positions, column
+        for a partition; blocks in their order, then their columns for overlapping runs."""
+        tiles = (self.group_tiles, self.output_tiles)
+        if self.passes > 1:
+            block = self.columns // self.passes
+            return (*tiles, self.run_sums // block, block)
+        split = self.split
+        sums = (split.groups, split.outputs, split.positions, self.columns)
+        return (*tiles, self.chunks, self.sets, *sums)
+
+    @property
+    def global_bytes(self) -> int:
+        """Bytes of the packed tensors."""
+        inputs = prod(self.input_shape) * self.input_bytes
+        weights = self.weight_bytes * prod(self.weight_shape[:3])
+        return inputs + weights + prod(self.output_shape) * SUM_BYTES
+
+    @property
+    def layout_cycles(self) -> int:
+        """Cycles to bring the tensors into their packed order and back, at the width of the global
+        memory: each byte is read once and written once."""
+        kernel = self.kernel
+        channels = kernel.groups * kernel.in_channels
+        raw = channels * prod(axis.length for axis in kernel.axes) * self.input_bytes
+        raw += kernel.groups * kernel.out_channels * kernel.depth * self.bits // 8
+        raw += kernel.outputs * SUM_BYTES
+        return _ceil(raw + self.global_bytes, self.machine.global_width_bytes)
+
+
+def _ceil(value: int, divisor: int) -> int:
+    return -(-value // divisor)

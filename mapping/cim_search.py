@@ -1,0 +1,161 @@
+"""The fastest plan for a kernel: covers, splits of the macros and orders, by modelled cycles."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from math import prod
+
+from cim_opt.cost.cim_program import time
+from cim_opt.cost.cim_timing import Timing
+from cim_opt.errors import UserError
+from cim_opt.hardware.cim import CimMachine
+from cim_opt.mapping.cim_code import ORDERS, buffer_bytes, fits, program
+from cim_opt.mapping.cim_placement import Placement, place
+from cim_opt.mapping.cim_plan import Plan, Split
+from cim_opt.polyhedral.cover import Cover
+from cim_opt.polyhedral.kernel import MacKernel
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """A plan with its modelled time."""
+
+    plan: Plan
+    timing: Timing
+
+    @property
+    def cycles(self) -> int:
+        """Cycles of the program, without layout."""
+        return self.timing.cycles
+
+    @property
+    def rank(self) -> tuple[int, int, int]:
+        """What a better plan has less of: cycles with layout, then cycles, then macro steps."""
+        whole = self.cycles + self.plan.layout_cycles
+        return (whole, self.cycles, self.plan.macro_steps)
+
+
+@dataclass(frozen=True, slots=True)
+class Tiled:
+    """A cover for a tile of (output, input) channels of a kernel."""
+
+    cover: Cover
+    channels: tuple[int, int]
+
+
+def tile_of(kernel: MacKernel, channels: tuple[int, int]) -> MacKernel:
+    """The kernel with only the channels of one tile."""
+    return replace(kernel, out_channels=channels[0], in_channels=channels[1])
+
+
+def best_plan(
+    kernel: MacKernel,
+    machine: CimMachine,
+    covers: Sequence[Tiled],
+    *,
+    bits: int = 8,
+    movement: bool = True,
+) -> Choice | None:
+    """The plan of the least rank over all covers that code can be made for; None without one.
+
+    `movement` False keeps the first split and order: all macros on positions, nothing overlapped.
+    """
+    best: Choice | None = None
+    for tiled in covers:
+        placement = place(tiled.cover, tile_of(kernel, tiled.channels))
+        if placement is None:
+            continue
+        for plan in plans(kernel, machine, tiled, placement, bits, movement):
+            if best is not None and _least_cycles(plan) > best.rank[0]:
+                continue
+            choice = Choice(plan, time(program(plan), machine))
+            if best is None or choice.rank < best.rank:
+                best = choice
+    return best
+
+
+def _least_cycles(plan: Plan) -> int:
+    """Fewer cycles than the plan can take: its macro steps and loads, and its layout."""
+    steps = plan.macro_steps // plan.split.macros
+    loads = plan.group_tiles * plan.output_tiles * plan.chunks * plan.rounds
+    step = plan.bits + plan.machine.mvm_drain_cycles
+    load = plan.weight_bytes // plan.machine.global_width_bytes + plan.rows
+    return steps * step + loads * load + plan.layout_cycles
+
+
+def plans(
+    kernel: MacKernel,
+    machine: CimMachine,
+    tiled: Tiled,
+    placement: Placement,
+    bits: int,
+    movement: bool,
+) -> Iterator[Plan]:
+    """The plans for one cover that fit the machine."""
+    first = Plan(kernel, machine, tiled.cover, placement, tiled.channels, Split(), bits)
+    splits = _splits(first) if movement else [Split(positions=machine.macros)]
+    found = [plan for split in splits if (plan := _chunked(replace(first, split=split)))]
+    found.sort(key=_least_cycles)
+    for plan in found[:_TRIED]:
+        for order in ORDERS if movement else ORDERS[-1:]:
+            yield replace(plan, order=order)
+
+
+_TRIED = 12
+"""Splits of one cover that are timed: the ones with the fewest steps and loads."""
+
+
+def _chunked(plan: Plan) -> Plan | None:
+    """The plan with as few chunks of positions as its sums need, if that helps."""
+    if fits(plan):
+        return plan
+    if plan.passes > 1 or not plan.accumulates:
+        return None
+    room = plan.machine.output_bytes - (buffer_bytes(plan) - plan.run_sums * 4)
+    sets = room // (plan.set_sums * 4)
+    if sets < 1:
+        return None
+    chunked = replace(plan, chunks=-(-plan.sets // sets))
+    return chunked if fits(chunked) else None
+
+
+def _splits(plan: Plan) -> list[Split]:
+    """All ways to share the macros that leave no dimension with more macros than work."""
+    macros = plan.machine.macros
+    limits = (
+        plan.rounds,
+        plan.group_tiles,
+        plan.output_tiles,
+        plan.placement.units,
+    )
+    found: list[Split] = []
+    for counts in _shares(macros, limits):
+        if plan.passes > 1 and prod(counts[:3]) > 1:
+            continue
+        if plan.passes > 1 and len(plan.placement.columns) != plan.columns:
+            continue
+        found.append(Split(*counts))
+    return found
+
+
+def _shares(macros: int, limits: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Counts at most `limits` whose product is at most `macros` and cannot grow in the last one."""
+    if len(limits) == 1:
+        yield (min(macros, limits[0]),)
+        return
+    for count in range(1, min(macros, limits[0]) + 1):
+        for rest in _shares(macros // count, limits[1:]):
+            yield (count, *rest)
+
+
+def require(choice: Choice | None, kernel: MacKernel, machine: CimMachine) -> Choice:
+    """The choice, or the error that no plan fits."""
+    if choice is None:
+        raise UserError(
+            f"no mapping of a kernel with outputs {kernel.output_shape} fits {machine.name}",
+            f"global memory holds {machine.global_bytes} bytes, output memory "
+            f"{machine.output_bytes}",
+            "split the kernel into smaller ones, or choose a larger machine",
+        )
+    return choice

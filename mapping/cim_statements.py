@@ -1,0 +1,137 @@
+"""Programs for macros as data: what the code generator writes and the cost model times.
+
+A program has variables that hold byte addresses. Statements change variables or work at them; a
+loop repeats its body and keeps what the body did to the variables. No address depends on data.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+Variable = str | int
+"""The name of a variable, or an address that is known."""
+
+
+@dataclass(frozen=True, slots=True)
+class Set:
+    """target = source + offset."""
+
+    target: str
+    source: Variable
+    offset: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Copy:
+    """Copies bytes from one memory to another."""
+
+    source_memory: str
+    source: Variable
+    target_memory: str
+    target: Variable
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Loads the first rows of the first macros."""
+
+    source: Variable
+    macros: int
+    rows: int
+
+
+@dataclass(frozen=True, slots=True)
+class Multiply:
+    """One macro step on the first macros; macro m reads `step` bytes after macro m - 1."""
+
+    input: Variable
+    step: int
+    macros: int
+    rows: int
+    bits: int
+
+
+@dataclass(frozen=True, slots=True)
+class Add:
+    """target = left + right, 32-bit elements of the output memory."""
+
+    target: Variable
+    left: Variable
+    right: Variable
+    elements: int
+
+
+@dataclass(frozen=True, slots=True)
+class Clear:
+    """Zeros 32-bit elements of the output memory."""
+
+    target: Variable
+    elements: int
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """Runs the body `count` times."""
+
+    count: int
+    body: tuple[Statement, ...]
+
+
+Statement = Set | Copy | Load | Multiply | Add | Clear | Repeat
+
+
+def repeat(count: int, body: Sequence[Statement]) -> list[Statement]:
+    """The body `count` times: nothing for 0, itself for 1, else a loop."""
+    if count < 1:
+        return []
+    return list(body) if count == 1 else [Repeat(count, tuple(body))]
+
+
+def assigned(body: Sequence[Statement]) -> list[str]:
+    """The variables that a body sets, in the order in which they are first set."""
+    return list(dict.fromkeys(_assigned(body)))
+
+
+def _assigned(body: Sequence[Statement]) -> Iterator[str]:
+    for statement in body:
+        if isinstance(statement, Set):
+            yield statement.target
+        elif isinstance(statement, Repeat):
+            yield from _assigned(statement.body)
+
+
+def read_first(body: Sequence[Statement]) -> list[str]:
+    """The variables that a body reads before it sets them: what a loop hands from round to round."""
+    first: dict[str, None] = {}
+    _read(body, set(), first)
+    return list(first)
+
+
+def _read(body: Sequence[Statement], known: set[str], first: dict[str, None]) -> None:
+    for statement in body:
+        if isinstance(statement, Repeat):
+            _read(statement.body, known, first)
+            continue
+        for variable in _operands(statement):
+            if isinstance(variable, str) and variable not in known:
+                first[variable] = None
+        if isinstance(statement, Set):
+            known.add(statement.target)
+
+
+def _operands(statement: Statement) -> tuple[Variable, ...]:
+    match statement:
+        case Set() | Load():
+            return (statement.source,)
+        case Copy():
+            return (statement.source, statement.target)
+        case Multiply():
+            return (statement.input,)
+        case Add():
+            return (statement.target, statement.left, statement.right)
+        case Clear():
+            return (statement.target,)
+        case Repeat():
+            return ()
