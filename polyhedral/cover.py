@@ -15,8 +15,9 @@ serves the groups n * P + g. The tap number is that of the group's own weights.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import product
 from math import gcd
 
@@ -136,15 +137,17 @@ def from_pairs(
     columns: int,
     *,
     strip: int | None = None,
+    whole: bool = True,
     residues: Sequence[Iterable[int]] | None = None,
 ) -> Cover:
     """The cover whose images join output offsets with input offsets, both without channels.
 
     Pairs whose inputs do not fit the rows are cut into several images, along the axis `strip` (the
-    first by default) and on whole lines across it where that takes no more images. As many output
-    channels share an image as the columns allow; images are repeated for the others, and moved to
-    every point of `residues` (values along each axis). A product that several cells could do is
-    done by the first. Raises ValueError when the outputs do not fit the columns.
+    first by default) and, if `whole`, on whole lines across it where that takes no more images;
+    otherwise all images but the last are full. As many output channels share an image as the
+    columns allow; images are repeated for the others, and moved to every point of `residues`
+    (values along each axis). A product that several cells could do is done by the first. Raises
+    ValueError when the outputs do not fit the columns.
     """
     widest = max(len(outputs) for outputs, _ in pairs)
     if widest > columns:
@@ -157,7 +160,7 @@ def from_pairs(
         inputs = sorted(unordered, key=lambda point: _first_axis(point, strip))
         cells = taps_between(plain, [(0, *e) for e in inputs], [(0, *b) for b in outputs])
         _keep_first(cells, lattices.classes(lattice, _array(outputs)), kernel.taps, done)
-        images += _cut(kernel, inputs, outputs, cells, rows, share, strip)
+        images += _cut(kernel, inputs, outputs, cells, share, partial(_cuts, rows, strip, whole))
     moved_images = tuple(
         moved(kernel, image, by)
         for image in images
@@ -189,11 +192,10 @@ def _cut(
     inputs: Sequence[Point],
     outputs: Sequence[Point],
     cells: Integers,
-    rows: int,
     share: int,
-    strip: int | None,
-) -> Iterable[Image]:
-    """Images of at most `rows` rows, all input channels, the first `share` output channels."""
+    cuts: Callable[[Sequence[Point]], Iterable[tuple[int, int]]],
+) -> Iterator[Image]:
+    """Images of the rows between cuts, all input channels, the first `share` output channels."""
     used = [number for number in range(len(inputs)) if (cells[number] >= 0).any()]
     channels = range(kernel.in_channels)
     deep = [(ic, *inputs[number]) for number in used for ic in channels]
@@ -201,24 +203,29 @@ def _cut(
     kept = cells[used][:, None, :]
     taps = np.where(kept >= 0, kept + steps, -1).reshape(len(deep), len(outputs))
     wide = [(oc, *output) for oc in range(share) for output in outputs]
-    for begin, end in _cuts([_first_axis(row[1:], strip)[:1] for row in deep], rows):
+    for begin, end in cuts(deep):
         yield image_with(deep[begin:end], wide, np.tile(taps[begin:end], (1, share)))
 
 
-def _cuts(lines: Sequence[Point], limit: int) -> list[tuple[int, int]]:
-    """Begin and end of each chunk: whole lines where that takes no more chunks."""
-    count = len(lines)
+def _cuts(
+    limit: int, strip: int | None, whole: bool, rows: Sequence[Point]
+) -> list[tuple[int, int]]:
+    """Begin and end of each chunk: if `whole`, of whole lines where that takes no more chunks."""
+    count = len(rows)
     plain = [(begin, min(begin + limit, count)) for begin in range(0, count, limit)]
+    if not whole or not rows or len(rows[0]) == 1:
+        return plain
+    lines = [row[(strip or 0) + 1] for row in rows]
     edges = [at for at in range(1, count) if lines[at] != lines[at - 1]] + [count]
-    whole: list[tuple[int, int]] = []
+    chunks: list[tuple[int, int]] = []
     begin = 0
-    while begin < count and len(whole) <= len(plain):
+    while begin < count:
         end = max((edge for edge in edges if begin < edge <= begin + limit), default=0)
-        if not end:
+        if not end or len(chunks) == len(plain):
             return plain
-        whole.append((begin, end))
+        chunks.append((begin, end))
         begin = end
-    return whole if len(whole) == len(plain) else plain
+    return chunks
 
 
 def _for_all_channels(kernel: MacKernel, images: Sequence[Image], share: int) -> tuple[Image, ...]:

@@ -28,6 +28,33 @@ def diagonal_lattice(periods: Iterable[int]) -> Lattice:
     )
 
 
+def hermite(basis: Sequence[Sequence[int]]) -> Lattice:
+    """The Hermite normal form of a basis. Raises ValueError when its rows are dependent."""
+    rows = [list(row) for row in basis]
+    for column in range(len(rows)):
+        while True:
+            left = [row for row in rows[column:] if row[column]]
+            if not left:
+                raise ValueError(f"{basis} is no basis of a lattice")
+            least = min(left, key=lambda row: abs(row[column]))
+            rows.remove(least)
+            rows.insert(column, least)
+            if len(left) == 1:
+                break
+            for number in range(column + 1, len(rows)):
+                rows[number] = _less(rows[number], least, rows[number][column] // least[column])
+        if rows[column][column] < 0:
+            rows[column] = [-value for value in rows[column]]
+        for number in range(column):
+            turns = rows[number][column] // rows[column][column]
+            rows[number] = _less(rows[number], rows[column], turns)
+    return tuple(map(tuple, rows))
+
+
+def _less(row: list[int], by: list[int], times: int) -> list[int]:
+    return [a - times * b for a, b in zip(row, by, strict=True)]
+
+
 def pivots(lattice: Lattice) -> Point:
     """The diagonal of a basis in Hermite normal form. Raises ValueError when it is none."""
     rank = len(lattice)

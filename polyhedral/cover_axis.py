@@ -1,0 +1,196 @@
+"""Covers of one axis: period, outputs B and inputs E; products of them are covers of a kernel.
+
+Four kinds, all with the outputs of every class modulo the period and every tap reached once at
+least:
+
+    block    B is a period of neighbours, E their whole footprint
+    comb     B is several periods of neighbours, E runs of one period far apart: B meets every run
+             with other taps
+    chunk    E is an interval shorter than the footprint, B outputs far apart: each meets it with
+             another chunk of the taps
+    solved   from the table
+
+With dilation the outputs of one residue are an axis without it, and blocks of neighbours are
+covers of their own. A cover of that axis serves all
+residues by as many moved images, or by itself when the dilation has no factor of the period.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from math import gcd
+
+from cim_opt.polyhedral.cover_catalogue import Entry, table
+from cim_opt.polyhedral.kernel import Axis
+from cim_opt.polyhedral.lattice import count_multiples
+
+
+@dataclass(frozen=True, slots=True)
+class AxisCover:
+    """A cover of one axis in the kernel's own coordinates, and its steps on the finite axis.
+
+    At a multiple p of `period` outputs p + r + b and inputs stride * (p + r) + e meet, for each
+    residue r; an image serves one residue.
+    """
+
+    period: int
+    outputs: tuple[int, ...]
+    inputs: tuple[int, ...]
+    residues: tuple[int, ...]
+    steps: int
+
+    @property
+    def cost(self) -> tuple[int, int, int]:
+        """Steps, columns and rows; a cover that is worse in none of them is as good."""
+        return self.steps, len(self.outputs), len(self.inputs)
+
+
+@dataclass(frozen=True, slots=True)
+class _Plain:
+    """A cover of an axis without dilation."""
+
+    period: int
+    outputs: tuple[int, ...]
+    inputs: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Reduced:
+    """An axis without dilation and common factors, and the way back to the axis itself.
+
+    Output r + spread * o' reads at tap k the input stride * r + reach * x' where
+    x' = stride' * o' + k.
+    """
+
+    taps: int
+    stride: int
+    spread: int
+    reach: int
+
+
+def reduced(axis: Axis) -> Reduced:
+    """The axis that one residue of its outputs follows."""
+    if axis.taps == 1:
+        return Reduced(1, 1, 1, axis.stride)
+    common = gcd(axis.stride, axis.dilation)
+    spread = axis.dilation // common
+    return Reduced(axis.taps, axis.stride // common, spread, spread * common)
+
+
+@lru_cache(maxsize=256)
+def axis_covers(axis: Axis, columns: int) -> tuple[AxisCover, ...]:
+    """Covers of the axis with at most `columns` outputs of which none is worse than another."""
+    plain = reduced(replace(axis, pad=0, inputs=None))
+    every = [
+        cover
+        for found in _all(plain.taps, plain.stride, columns)
+        for cover in _spread(axis, plain, found)
+    ]
+    if plain.spread > 1:
+        every += [_neighbours(axis, size) for size in range(2, columns + 1)]
+    # Of equals the first stays: blocks come first, then combs, chunks and solved ones.
+    every.sort(key=lambda cover: (cover.cost, len(cover.residues)))
+    kept: list[AxisCover] = []
+    for cover in every:
+        if not any(_no_worse(other, cover) for other in kept):
+            kept.append(cover)
+    return tuple(kept)
+
+
+def _no_worse(one: AxisCover, other: AxisCover) -> bool:
+    return all(a <= b for a, b in zip(one.cost, other.cost, strict=True))
+
+
+def _spread(axis: Axis, plain: Reduced, found: _Plain) -> Iterator[AxisCover]:
+    outputs = tuple(plain.spread * b for b in found.outputs)
+    inputs = tuple(plain.reach * e for e in found.inputs)
+    if gcd(plain.spread, found.period) == 1:
+        yield _placed(axis, found.period, outputs, inputs, (0,))
+    if plain.spread > 1:
+        period = plain.spread * found.period
+        yield _placed(axis, period, outputs, inputs, tuple(range(plain.spread)))
+
+
+def _neighbours(axis: Axis, size: int) -> AxisCover:
+    """A block of neighbouring outputs of several residues."""
+    inputs = sorted({axis.reads(b, k) for b in range(size) for k in range(axis.taps)})
+    return _placed(axis, size, tuple(range(size)), tuple(inputs), (0,))
+
+
+def _placed(
+    axis: Axis,
+    period: int,
+    outputs: tuple[int, ...],
+    inputs: tuple[int, ...],
+    residues: tuple[int, ...],
+) -> AxisCover:
+    """The cover moved to where it takes the fewest steps at the ends of the axis."""
+
+    def count(move: int) -> int:
+        return sum(
+            count_multiples(period, [b + move + r for b in outputs], axis.outputs) for r in residues
+        )
+
+    move = min(range(period), key=lambda move: (count(move), move)) if len(outputs) > 1 else 0
+    return AxisCover(
+        period,
+        tuple(b + move for b in outputs),
+        tuple(e + axis.stride * move for e in inputs),
+        residues,
+        count(move),
+    )
+
+
+def _all(taps: int, stride: int, columns: int) -> Iterator[_Plain]:
+    for period in range(1, columns + 1):
+        yield _block(taps, stride, period)
+    if taps == 1:
+        return
+    for period in range(1, columns):
+        for turns in range(2, columns // period + 1):
+            yield _comb(taps, stride, period, turns)
+    for period in range(1, columns):
+        for length in range(stride * period, taps + stride * (period - 1)):
+            chunk = _chunk(taps, stride, period, length)
+            if len(chunk.outputs) <= columns:
+                yield chunk
+    for entry in _solved(taps, stride):
+        if entry.outputs <= columns:
+            (outputs, inputs) = entry.images[0]
+            yield _Plain(entry.lattice[0][0], _first(outputs), _first(inputs))
+
+
+def _block(taps: int, stride: int, size: int) -> _Plain:
+    inputs = sorted({stride * b + k for b in range(size) for k in range(taps)})
+    return _Plain(size, tuple(range(size)), tuple(inputs))
+
+
+def _comb(taps: int, stride: int, period: int, turns: int) -> _Plain:
+    run, far = stride * period, stride * period * turns
+    # The last class needs inputs 0 .. reach - 1 of the first; moving by runs closes the gaps.
+    reach = taps + stride * (period - 1)
+    inputs = sorted({u // far * far + u % run + far - run for u in range(reach)})
+    return _Plain(period, tuple(range(period * turns)), tuple(inputs))
+
+
+def _chunk(taps: int, stride: int, period: int, length: int) -> _Plain:
+    hop = length // (stride * period) * period
+    outputs: list[int] = []
+    for first in range(period):
+        output, end = first, length - stride * first
+        outputs.append(output)
+        while end < taps:
+            output, end = output - hop, end + stride * hop
+            outputs.append(output)
+    return _Plain(period, tuple(sorted(outputs)), tuple(range(length)))
+
+
+def _first(points: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
+    return tuple(point[0] for point in points)
+
+
+@lru_cache(maxsize=64)
+def _solved(taps: int, stride: int) -> tuple[Entry, ...]:
+    return tuple(entry for entry in table() if (entry.taps, entry.strides) == ((taps,), (stride,)))
