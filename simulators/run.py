@@ -16,7 +16,7 @@ from xdsl.universe import Universe
 from xdsl.utils.arg_spec import ArgSpec
 from xdsl.utils.exceptions import VerifyException
 
-from cim_opt.dialects import simdram, upmem
+from cim_opt.dialects import cim, simdram, upmem
 from cim_opt.errors import UserError
 from cim_opt.simulators.compare import Mismatch, compare, rules_for
 from cim_opt.simulators.reference import run_function
@@ -28,11 +28,19 @@ Values = np.ndarray[Any, np.dtype[Any]] | np.generic
 Option = bool | int | float | str | tuple[bool, ...] | tuple[int, ...] | tuple[float | str, ...]
 """An option of a pipeline; what has several values is a tuple."""
 
-TARGETS = ("reference", "upmem", "simdram")
-TARGETS_TO_COME = ("cim", "auto")
-PIPELINES = {"upmem": "pattern-to-upmem", "simdram": "pattern-to-simdram"}
-DEFAULT_MACHINES = {"upmem": "upmem-2560", "simdram": "simdram-1"}
-MACHINE_ATTRIBUTES = {"upmem": upmem.MACHINE_ATTRIBUTE, "simdram": simdram.MACHINE_ATTRIBUTE}
+TARGETS = ("reference", "upmem", "simdram", "cim")
+TARGETS_TO_COME = ("auto",)
+PIPELINES = {
+    "upmem": "pattern-to-upmem",
+    "simdram": "pattern-to-simdram",
+    "cim": "conv-to-cim",
+}
+DEFAULT_MACHINES = {"upmem": "upmem-2560", "simdram": "simdram-1", "cim": "cim-32x64-8"}
+MACHINE_ATTRIBUTES = {
+    "upmem": upmem.MACHINE_ATTRIBUTE,
+    "simdram": simdram.MACHINE_ATTRIBUTE,
+    "cim": cim.MACHINE_ATTRIBUTE,
+}
 
 
 @dataclass(frozen=True)
@@ -218,7 +226,11 @@ def _check_lowered(
 
 def lower(module: ModuleOp, pipeline: str, options: Mapping[str, Option]) -> ModuleOp:
     """A clone of `module` after the pass `pipeline` with `options`, verified."""
-    factory = Universe.get_multiverse().all_passes[pipeline]
+    factory = Universe.get_multiverse().all_passes.get(pipeline)
+    if factory is None:
+        raise UserError(
+            f"{pipeline} is not available yet", None, "run a module that is lowered already"
+        )
     cls: type[ModulePass] = factory()
     spec = ArgSpec(
         pipeline,
@@ -256,6 +268,10 @@ def _simulate(
         from cim_opt.simulators.simdram import SimdramSimulator
 
         return SimdramSimulator(progress=progress, **asdict(options)).run(lowered, entry, args)
+    if target == "cim":
+        from cim_opt.simulators.cim import CimSimulator
+
+        return CimSimulator(progress=progress).run(lowered, entry, args)
     from cim_opt.simulators.upmem import UpmemSimulator
 
     return UpmemSimulator(None, transfer, progress).run(lowered, entry, args)

@@ -49,12 +49,13 @@ def argument_parser() -> argparse.ArgumentParser:
         allow_abbrev=False,
     )
     parser.add_argument("file", metavar="FILE.mlir", help="the program; - for stdin")
-    parser.add_argument("--target", required=True, choices=TARGETS, help="cim and auto come later")
+    parser.add_argument("--target", required=True, choices=TARGETS, help="auto comes later")
     parser.add_argument("--entry", metavar="F", help="the function to run (default: the only one)")
     parser.add_argument(
         "--machine",
         metavar="NAME|FILE.toml",
-        help="the machine (default: upmem-2560 for upmem, simdram-1 for simdram)",
+        help="the machine (default: upmem-2560 for upmem, simdram-1 for simdram, "
+        "cim-32x64-8 for cim)",
     )
     parser.add_argument(
         "--transfer",

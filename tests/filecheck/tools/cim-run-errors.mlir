@@ -7,6 +7,6 @@ func.func @same(%a: tensor<?xi32>) -> tensor<?xi32> {
   func.return %a : tensor<?xi32>
 }
 // LENGTH: cim-run-errors.mlir:6:1: error: %a is tensor<?xi32> and has no length; every `?` needs one; add --size K, --size a=K or --input a=FILE.npy
-// LATER:  cim-run: error: target auto is not available yet; the targets are reference, upmem, simdram; choose one of these
+// LATER:  cim-run: error: target auto is not available yet; the targets are reference, upmem, simdram, cim; choose one of these
 // NAME:   cim-run: error: --size: no argument %b; the entry takes %a; name one of these
 // USAGE:  cim-run: error: argument --size: takes K or ARG=K, got
