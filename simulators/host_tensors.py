@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 import numpy as np
-from xdsl.dialects import tensor
+from xdsl.dialects import arith, tensor
 from xdsl.dialects.builtin import DYNAMIC_INDEX, TensorType
 from xdsl.ir import Attribute, Operation
 from xdsl.utils.hints import isa
@@ -20,7 +20,7 @@ from cim_opt.errors import UserError
 from cim_opt.locations import location_of
 from cim_opt.simulators import batch as lanes
 from cim_opt.simulators.batch import HOST, Shape
-from cim_opt.simulators.elementwise import dtype_of
+from cim_opt.simulators.elementwise import constant_value, dtype_of
 from cim_opt.simulators.integer_functions import Values
 
 
@@ -96,6 +96,24 @@ def cast(evaluator: Evaluator, op: Operation, args: tuple[Values, ...]) -> Seque
 def concat(evaluator: Evaluator, op: Operation, args: tuple[Values, ...]) -> Sequence[Values]:
     assert isinstance(op, tensor.ConcatOp)
     return [np.concatenate(args, axis=op.dim.value.data)]
+
+
+def pad(evaluator: Evaluator, op: Operation, args: tuple[Values, ...]) -> Sequence[Values]:
+    """A tensor with one number around it."""
+    assert isinstance(op, tensor.PadOp)
+    last = op.region.block.last_op
+    number = last.operands[0].owner if last is not None and last.operands else None
+    if not isinstance(number, arith.ConstantOp):
+        raise UserError(
+            f"'{op.name}' computes what it pads with",
+            "it pads with a constant",
+            location=location_of(op),
+        )
+    count = len(op.low)
+    low = _filled_in(op, op.static_low.get_values(), args[1 : 1 + count])
+    high = _filled_in(op, op.static_high.get_values(), args[1 + count :])
+    widths = list(zip(low, high, strict=True))
+    return [np.pad(args[0], widths, constant_values=constant_value(number))]
 
 
 def extract_slice(

@@ -67,6 +67,8 @@ class HostEvaluator:
         "tensor.concat": host_tensors.concat,
         "tensor.extract_slice": host_tensors.extract_slice,
         "tensor.insert_slice": host_tensors.insert_slice,
+        "tensor.pad": host_tensors.pad,
+        "poly.kernel": lambda evaluator, op, args: _kernels().kernel(evaluator, op, args),
         "scf.if": lambda evaluator, op, args: evaluator.run_if(op, args),
         "scf.for": lambda evaluator, op, args: evaluator.run_for(op, args),
         "func.call": lambda evaluator, op, args: evaluator.run_call(op, args),
@@ -164,6 +166,8 @@ class HostEvaluator:
             return handler(self, op, args)
         if isinstance(op, PatternOp):
             return patterns.evaluate(self.regions, op, args)
+        if op.name.startswith("linalg."):
+            return _kernels().structured(self, op, args)
         if not is_elementwise(op):
             raise UserError(
                 f"'{op.name}' cannot be run on the host",
@@ -218,6 +222,13 @@ class HostEvaluator:
     def _pass_to(self, op: Operation, values: Sequence[tuple[Values, bool]]) -> Sequence[Values]:
         self._set(op.results, values)
         return [value for value, _ in values]
+
+
+def _kernels() -> Any:
+    """The handlers of poly and linalg, imported when the first of their operations runs."""
+    from cim_opt.simulators import kernels
+
+    return kernels
 
 
 def _block_of(value: SSAValue) -> Block | None:

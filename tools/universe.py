@@ -8,7 +8,7 @@ from collections.abc import Callable
 from importlib import import_module
 from typing import Any
 
-from xdsl.universe import Universe
+from xdsl.universe import XDSL_UNIVERSE, Universe
 
 DIALECTS = {
     "pattern": "cim_opt.dialects.pattern:Pattern",
@@ -17,6 +17,11 @@ DIALECTS = {
     "poly": "cim_opt.dialects.poly:Poly",
     "cim": "cim_opt.dialects.cim:Cim",
 }
+
+EXTENDED_DIALECTS = {
+    "linalg": "cim_opt.dialects.linalg_convolutions:Linalg",
+}
+"""Dialects of xDSL with operations of ours beside its own; see `_extend_stock_dialects`."""
 
 PASSES = {
     "pattern-fuse": "cim_opt.passes.pattern_fuse:PatternFusePass",
@@ -28,6 +33,7 @@ PASSES = {
     "convert-pattern-to-simdram": (
         "cim_opt.lowering.convert_pattern_to_simdram:ConvertPatternToSimdramPass"
     ),
+    "convert-linalg-to-poly": "cim_opt.lowering.convert_linalg_to_poly:ConvertLinalgToPolyPass",
     "simdram-allocate-rows": "cim_opt.passes.simdram_allocate_rows:SimdramAllocateRowsPass",
     "pattern-to-simdram": "cim_opt.passes.pipelines:PatternToSimdramPipeline",
 }
@@ -39,6 +45,7 @@ PASS_SUMMARIES = {
     "pattern-to-upmem": "named pipeline: pattern-fuse, canonicalize, pattern-narrow, "
     "convert-pattern-to-upmem; fuse=false leaves out the first two, narrow=false the third",
     "convert-pattern-to-simdram": "turn pattern operations into bbops on vertical objects",
+    "convert-linalg-to-poly": "turn convolutions and matrix products into kernels of loops",
     "simdram-allocate-rows": "give every vertical object of a simdram program its D rows",
     "pattern-to-simdram": "named pipeline: pattern-fuse, canonicalize, pattern-narrow, "
     "convert-pattern-to-simdram, simdram-allocate-rows",
@@ -59,6 +66,18 @@ def _lazy(where: str) -> Callable[[], Any]:
 
     return load
 
+
+def _extend_stock_dialects() -> None:
+    """Puts our extended dialects in the place of xDSL's.
+
+    A second dialect of one name is refused, so xDSL's own universe gets another factory. All tools
+    load every universe before they ask for a dialect, xDSL's own tools too.
+    """
+    for name, where in EXTENDED_DIALECTS.items():
+        XDSL_UNIVERSE.all_dialects[name] = _lazy(where)
+
+
+_extend_stock_dialects()
 
 CIM_UNIVERSE = Universe(
     all_dialects={name: _lazy(where) for name, where in DIALECTS.items()},
