@@ -1,18 +1,9 @@
-"""Covers of one axis: period, outputs B and inputs E; products of them are covers of a kernel.
+"""Covers of one axis as it is in a kernel; products of them are covers of the kernel.
 
-Four kinds, all with the outputs of every class modulo the period and every tap reached once at
-least:
-
-    block    B is a period of neighbours, E their whole footprint
-    comb     B is several periods of neighbours, E runs of one period far apart: B meets every run
-             with other taps
-    chunk    E is an interval shorter than the footprint, B outputs far apart: each meets it with
-             another chunk of the taps
-    solved   from the table
-
-With dilation the outputs of one residue are an axis without it, and blocks of neighbours are
-covers of their own. A cover of that axis serves all
-residues by as many moved images, or by itself when the dilation has no factor of the period.
+They are the blocks, combs and chunks of `cover_line` and solved ones from the table. With dilation
+the outputs of one residue are an axis without it, and blocks of neighbours are covers of their
+own. A cover of one residue serves all of them by as many moved images, or by itself when the
+dilation has no factor of the period.
 """
 
 from __future__ import annotations
@@ -23,6 +14,7 @@ from functools import lru_cache
 from math import gcd
 
 from cim_opt.polyhedral.cover_catalogue import Entry, table
+from cim_opt.polyhedral.cover_line import Line, plain_lines
 from cim_opt.polyhedral.kernel import Axis
 from cim_opt.polyhedral.lattice import count_multiples
 
@@ -45,15 +37,6 @@ class AxisCover:
     def cost(self) -> tuple[int, int, int]:
         """Steps, columns and rows; a cover that is worse in none of them is as good."""
         return self.steps, len(self.outputs), len(self.inputs)
-
-
-@dataclass(frozen=True, slots=True)
-class _Plain:
-    """A cover of an axis without dilation."""
-
-    period: int
-    outputs: tuple[int, ...]
-    inputs: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +86,7 @@ def _no_worse(one: AxisCover, other: AxisCover) -> bool:
     return all(a <= b for a, b in zip(one.cost, other.cost, strict=True))
 
 
-def _spread(axis: Axis, plain: Reduced, found: _Plain) -> Iterator[AxisCover]:
+def _spread(axis: Axis, plain: Reduced, found: Line) -> Iterator[AxisCover]:
     outputs = tuple(plain.spread * b for b in found.outputs)
     inputs = tuple(plain.reach * e for e in found.inputs)
     if gcd(plain.spread, found.period) == 1:
@@ -143,48 +126,12 @@ def _placed(
     )
 
 
-def _all(taps: int, stride: int, columns: int) -> Iterator[_Plain]:
-    for period in range(1, columns + 1):
-        yield _block(taps, stride, period)
-    if taps == 1:
-        return
-    for period in range(1, columns):
-        for turns in range(2, columns // period + 1):
-            yield _comb(taps, stride, period, turns)
-    for period in range(1, columns):
-        for length in range(stride * period, taps + stride * (period - 1)):
-            chunk = _chunk(taps, stride, period, length)
-            if len(chunk.outputs) <= columns:
-                yield chunk
+def _all(taps: int, stride: int, columns: int) -> Iterator[Line]:
+    yield from plain_lines(taps, stride, columns)
     for entry in _solved(taps, stride):
         if entry.outputs <= columns:
             (outputs, inputs) = entry.images[0]
-            yield _Plain(entry.lattice[0][0], _first(outputs), _first(inputs))
-
-
-def _block(taps: int, stride: int, size: int) -> _Plain:
-    inputs = sorted({stride * b + k for b in range(size) for k in range(taps)})
-    return _Plain(size, tuple(range(size)), tuple(inputs))
-
-
-def _comb(taps: int, stride: int, period: int, turns: int) -> _Plain:
-    run, far = stride * period, stride * period * turns
-    # The last class needs inputs 0 .. reach - 1 of the first; moving by runs closes the gaps.
-    reach = taps + stride * (period - 1)
-    inputs = sorted({u // far * far + u % run + far - run for u in range(reach)})
-    return _Plain(period, tuple(range(period * turns)), tuple(inputs))
-
-
-def _chunk(taps: int, stride: int, period: int, length: int) -> _Plain:
-    hop = length // (stride * period) * period
-    outputs: list[int] = []
-    for first in range(period):
-        output, end = first, length - stride * first
-        outputs.append(output)
-        while end < taps:
-            output, end = output - hop, end + stride * hop
-            outputs.append(output)
-    return _Plain(period, tuple(sorted(outputs)), tuple(range(length)))
+            yield Line(entry.lattice[0][0], _first(outputs), _first(inputs))
 
 
 def _first(points: Iterable[tuple[int, ...]]) -> tuple[int, ...]:

@@ -15,6 +15,7 @@ from math import prod
 from pathlib import Path
 from typing import Any
 
+from cim_opt.polyhedral.cover_line import Line, plain_lines
 from cim_opt.polyhedral.cover_search import (
     Pair,
     Problem,
@@ -81,11 +82,35 @@ def lines() -> Iterator[tuple[Problem, int]]:
 
 
 def solve_line(problem: Problem, period: int, seconds: float = 1.0) -> Entry | None:
-    """The cover of one axis with the fewest inputs; None when plain chunks do as well."""
+    """The cover of one axis with the fewest inputs; None when one without search does as well."""
     lattice = ((period,),)
     candidates = box((problem.columns + period,))
     pairs = find(problem, lattice, candidates, inputs_first=True, seconds=seconds)
-    return None if pairs is None else Entry(problem.taps, problem.strides, lattice, pairs)
+    if pairs is None:
+        return None
+    found = Entry(problem.taps, problem.strides, lattice, pairs)
+    plain = plain_lines(problem.taps[0], problem.strides[0], problem.columns)
+    return None if any(_as_good(line, found) for line in plain) else found
+
+
+def _as_good(line: Line, entry: Entry) -> bool:
+    return (
+        line.period >= entry.lattice[0][0]
+        and len(line.outputs) <= entry.outputs
+        and len(line.inputs) <= entry.inputs
+    )
+
+
+def solve_all(seconds: float, say: Callable[[str], None]) -> list[Entry]:
+    """Entries for all problems, each found within about `seconds`; one axis first."""
+    found: list[Entry] = []
+    for problem, period in lines():
+        say(f"taps {problem.taps[0]}, stride {problem.strides[0]}, period {period}")
+        line = solve_line(problem, period, min(1.0, seconds))
+        found += [line] if line is not None and line not in found else []
+    for problem in problems():
+        found += [entry for entry in solve(problem, seconds, say) if entry not in found]
+    return found
 
 
 def solve(
@@ -101,7 +126,7 @@ def solve(
     free = boxed = False
     found: list[Entry] = []
     for size in range(problem.most, least - 1, -1):
-        say(f"{problem}: index {size}")
+        say(f"{describe(problem)}: index {size}")
         if not boxed:
             new = list(_search(problem, size, _boxes(problem, size), end, fixed=True))
             boxed = bool(new)
@@ -113,6 +138,12 @@ def solve(
         if boxed or time.monotonic() > end:
             break
     return found
+
+
+def describe(problem: Problem) -> str:
+    """The problem in a few words."""
+    taps, strides = ("x".join(map(str, values)) for values in (problem.taps, problem.strides))
+    return f"taps {taps}, stride {strides}, {problem.rows} rows, {problem.columns} columns"
 
 
 def least_useful(problem: Problem) -> int:

@@ -33,7 +33,8 @@ def candidates(kernel: MacKernel, rows: int, columns: int, most: int = 16) -> li
 
     Each is the best of its structure: number of images and of different weights, period of its
     outputs, diagonal lattice, packed groups, rows in strips. Among equal steps those with few
-    different weights, few accumulations, a period and a diagonal lattice come first. im2col is
+    different weights, few images, a period, a diagonal lattice, strips and few accumulations come
+    first. im2col is
     always among them. The result depends on nothing but the arguments.
     """
     return list(_candidates(kernel, rows, columns, most))
@@ -60,10 +61,10 @@ def rank(cover: Cover, kernel: MacKernel) -> tuple[float, ...]:
         steps(cover, kernel),
         weight_images(cover) / cover.packed,
         len(cover.images) / cover.packed,
-        accumulations(cover),
         period is None,
         not diagonal(cover),
         sum(strip_axis(image, cover) is None for image in cover.images),
+        accumulations(cover),
         cover.packed,
     )
 
