@@ -415,23 +415,22 @@ class MulScalarOp(IRDLOperation):
     """Multiplies by a scalar that the host knows when it issues the operation.
 
     The host recodes the scalar to signed digits and issues one shifted addition or subtraction a
-    non-zero digit; a scalar of 0 costs a fill. Operand and result are plain.
+    non-zero digit; a scalar of 0 costs a fill. The operand is plain.
 
     ```mlir
-    %p = simdram.mul_scalar %a, %k : !simdram.vec<32>, i32
+    %p = simdram.mul_scalar %a, %k : !simdram.vec<32>, i32 -> !simdram.vec<32>
     ```
     """
 
     name = "simdram.mul_scalar"
-    VEC: ClassVar = VarConstraint("VEC", BaseAttr(VecType))
-    arg = operand_def(VEC)
+    arg = operand_def(VecType)
     scalar = operand_def(IntegerType)
     row = opt_prop_def(IntegerAttr.constr(i64))
     scratch = opt_prop_def(IntegerAttr.constr(i64))
-    result = result_def(VEC)
+    result = result_def(VecType)
     assembly_format = (
         "$arg `,` $scalar (`row` $row^)? (`scratch` $scratch^)? attr-dict "
-        "`:` type($arg) `,` type($scalar)"
+        "`:` type($arg) `,` type($scalar) `->` type($result)"
     )
     traits = traits_def(Pure())
 
@@ -441,6 +440,11 @@ class MulScalarOp(IRDLOperation):
     def verify_(self) -> None:
         if is_complemented(self.arg):
             raise VerifyException("multiplies plain objects, got a complemented one")
+        if width_of(self.arg) != width_of(self.result):
+            raise VerifyException(
+                f"makes products of the {width_of(self.arg)} bits of its operand, got "
+                f"{width_of(self.result)}"
+            )
         _check_scalar(self.scalar, self.result)
 
 

@@ -98,9 +98,11 @@ def fill_program(
     return library.program("fill", width, value=~scalar if complemented else scalar)
 
 
-def mul_scalar_program(library: Library, width: int, scalar: int) -> RowProgram:
-    """The program of a product with a number, modulo 2**width."""
-    return library.program("mul_const", width, value=scalar)
+def mul_scalar_program(
+    library: Library, width: int, scalar: int, complemented: bool = False
+) -> RowProgram:
+    """The program of a product with a number, modulo 2**width; its complement if `complemented`."""
+    return library.program("mul_const", width, value=scalar, out_complemented=complemented)
 
 
 def scratch_rows(library: Library, op: BbopOp | MulScalarOp) -> int:

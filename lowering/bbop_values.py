@@ -49,26 +49,31 @@ class HostVector:
 
 @dataclass(frozen=True)
 class PlacedObject:
-    """A vertical object in the D rows from `row` on."""
+    """A vertical object in the D rows from `row` on, perhaps stored complemented."""
 
     row: int
     width: int
     lanes: Expr
+    complemented: bool
 
     def __str__(self) -> str:
-        return f"D{self.row}"
+        return f"~D{self.row}" if self.complemented else f"D{self.row}"
 
 
 @dataclass(frozen=True)
 class ConstantObject:
-    """A scalar in all lanes without rows of its own: bbops read C0 and C1 for its bits."""
+    """A scalar in all lanes without rows of its own: bbops read C0 and C1 for its bits.
+
+    Where it is `complemented`, they read C1 for a 0.
+    """
 
     scalar: Expr
     width: int
     lanes: Expr
+    complemented: bool
 
     def __str__(self) -> str:
-        return f"C({self.scalar})"
+        return f"~C({self.scalar})" if self.complemented else f"C({self.scalar})"
 
 
 @dataclass(frozen=True)

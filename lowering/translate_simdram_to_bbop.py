@@ -17,7 +17,8 @@ After, for a vector of 100 elements:
       read v0[i] stride 1 D32 N min((100 - i), 64) n 32
     }
 
-Objects are named by their first D row, so `simdram-allocate-rows` comes before. What the host does
+Objects are named by their first D row, so `simdram-allocate-rows` comes before; `~D0` is one that
+is stored complemented. What the host does
 between bbops, as folding partial results, stands as `host` with the operation's name. The grammar
 is that of `tools/bbop_stream.py`, which reads it again; `cim-bbop check` executes it.
 """
@@ -54,6 +55,7 @@ from cim_opt.dialects.simdram import (
     TransposeOp,
     VecType,
     element_width,
+    is_complemented,
     width_of,
 )
 from cim_opt.dialects.simdram_library import chosen_library
@@ -215,7 +217,8 @@ class _Stream:
                 "run simdram-allocate-rows first",
                 location_of(op),
             )
-        made = PlacedObject(op.row.value.data, width_of(op.result), lanes)
+        width, complemented = width_of(op.result), is_complemented(op.result)
+        made = PlacedObject(op.row.value.data, width, lanes, complemented)
         self.values[op.result] = made
         return str(made)
 
@@ -249,7 +252,8 @@ class _Stream:
         lanes = self.expression(op.count)
         if "constant" in op.properties:
             scalar, width = self.expression(op.scalar), width_of(op.result)
-            self.values[op.result] = ConstantObject(scalar, width, lanes)
+            complemented = is_complemented(op.result)
+            self.values[op.result] = ConstantObject(scalar, width, lanes, complemented)
             return
         row = self.made(op, lanes)
         self.line(f"fill {row} {self.expression(op.scalar)} N {lanes} n {width_of(op.result)}")

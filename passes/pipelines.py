@@ -7,10 +7,12 @@
 with the conversion's options handed on. With `fuse=false` the first two are left out, so that every
 pattern goes through MRAM as it is written; with `narrow=false` the third one.
 
-`pattern-to-simdram{machine=... library=... mapping=... narrow=...}` is
+`pattern-to-simdram{machine=... library=... mapping=... narrow=... polarity=...}` is
 
     pattern-fuse, canonicalize, pattern-narrow{widths=any}, pattern-group-to-reduce,
-    convert-pattern-to-simdram, simdram-allocate-rows
+    convert-pattern-to-simdram, simdram-assign-polarity, simdram-allocate-rows
+
+With `narrow=false` or `polarity=false` that pass is left out.
 """
 
 from __future__ import annotations
@@ -75,6 +77,7 @@ class PatternToSimdramPipeline(ModulePass):
     library: str = "cim-opt"
     mapping: Literal["auto", "output-stationary", "reduction-in-lane"] = "auto"
     narrow: bool = True
+    polarity: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for step in self.steps():
@@ -93,12 +96,15 @@ class PatternToSimdramPipeline(ModulePass):
             from cim_opt.passes.pattern_narrow import PatternNarrowPass
 
             steps.append(PatternNarrowPass(widths="any"))
-        return [
-            *steps,
+        steps += [
             PatternGroupToReducePass(columns=columns, mapping=self.mapping),
             ConvertPatternToSimdramPass(machine=self.machine),
-            SimdramAllocateRowsPass(library=self.library),
         ]
+        if self.polarity:
+            from cim_opt.passes.simdram_assign_polarity import SimdramAssignPolarityPass
+
+            steps.append(SimdramAssignPolarityPass(library=self.library))
+        return [*steps, SimdramAllocateRowsPass(library=self.library)]
 
 
 def _fusion() -> list[ModulePass]:

@@ -263,11 +263,16 @@ class SimdramEvaluator(HostEvaluator):
         return [self._computed(op, lanes, args, self._recipe(op))]
 
     def _recipe(self, op: simdram.BbopOp) -> Recipe:
+        opcode, amount = op.opcode.data, _number(op.amount)
         width, out = width_of(op.args[-1]), width_of(op.result)
+        return self._located(
+            op, lambda: self.programs.bbop(opcode, width, out, amount, polarity_of(op))
+        )
+
+    def _located(self, op: Operation, find: Callable[[], Recipe]) -> Recipe:
+        """A recipe; that the library has none is an error at the operation."""
         try:
-            return self.programs.bbop(
-                op.opcode.data, width, out, _number(op.amount), polarity_of(op)
-            )
+            return find()
         except UserError as error:
             raise UserError(error.what, error.limit, error.remedy, location_of(op)) from error
 
@@ -277,7 +282,8 @@ class SimdramEvaluator(HostEvaluator):
         self._tell(op)
         width = width_of(op.result)
         scalar = _scalar_bits(args[1], width)
-        recipe = self.programs.mul_scalar(width, scalar)
+        complemented = is_complemented(op.result)
+        recipe = self._located(op, lambda: self.programs.mul_scalar(width, scalar, complemented))
         return [self._computed(op, args[0].lanes, args[:1], recipe)]
 
     def _computed(

@@ -30,7 +30,7 @@ from xdsl.utils.hints import isa
 
 from cim_opt.dialects import simdram
 from cim_opt.dialects.pattern import PatternOp
-from cim_opt.dialects.simdram import Opcode, is_complemented, polarity_of, width_of
+from cim_opt.dialects.simdram import Opcode, is_complemented, width_of
 from cim_opt.dialects.simdram_machine import machine_of
 from cim_opt.errors import UserError
 from cim_opt.hardware.simdram import SimdramMachine
@@ -357,9 +357,9 @@ class CountEvaluator(SimdramEvaluator):
         """A product, charged as one of two objects."""
         width = width_of(op.result)
         scalar = isinstance(op, simdram.MulScalarOp)
-        polarity = () if scalar else polarity_of(op)
+        polarity = (False, False, is_complemented(op.result))
         recipe = self.programs.bbop(Opcode.MUL, width, width, None, polarity)
-        rows = self.programs.mul_scalar(width, 1) if scalar else recipe
+        rows = self.programs.mul_scalar(width, 1, polarity[-1]) if scalar else recipe
         made = self._make(op, lanes, args, rows)
         counts = self._full_product(op, width) if self.products == "full" else recipe.counts
         self.book.bbop(op, counts, lanes)
@@ -386,21 +386,24 @@ class CountEvaluator(SimdramEvaluator):
         if not isinstance(scalar, Interval) or not scalar.of_data:
             return super().mul_scalar(op, (args[0], int(scalar)))
         width, lanes = width_of(op.result), args[0].lanes
-        made = self._make(op, lanes, args[:1], self.programs.mul_scalar(width, 1))
+        complemented = is_complemented(op.result)
+        made = self._make(op, lanes, args[:1], self.programs.mul_scalar(width, 1, complemented))
         _merge(self.book, self._mean(op, scalar, width, lanes), 1)
         self.unknown_scalars = True
         return [made]
 
     def _mean(self, op: simdram.MulScalarOp, scalar: Interval, width: int, lanes: int) -> Account:
         """A product with an unknown scalar: the mean over what it may be."""
-        key = (scalar.low, scalar.high, width, lanes)
+        complemented = is_complemented(op.result)
+        key = (scalar.low, scalar.high, width, lanes, complemented)
         mean = self._means.get(key)
         if mean is None:
             scalars = candidates(scalar)
             mean = self._means[key] = self._new_book()
             total = self._new_book()
             for value in scalars:
-                counts = self.programs.mul_scalar(width, value & ((1 << width) - 1)).counts
+                bits = value & ((1 << width) - 1)
+                counts = self.programs.mul_scalar(width, bits, complemented).counts
                 total.bbop(op, counts, lanes)
             _merge(mean, total, Fraction(1, len(scalars)))
         return mean

@@ -91,21 +91,21 @@ class Programs:
             lambda args, lanes: simdram_words.filled(scalar, lanes, width),
         )
 
-    def mul_scalar(self, width: int, scalar: int) -> Recipe:
-        """All lanes times a number, modulo 2**width."""
-        recipe = self._recipes.get(("mul_scalar", width, scalar))
+    def mul_scalar(self, width: int, scalar: int, complemented: bool = False) -> Recipe:
+        """All lanes times a number, modulo 2**width, stored complemented or as it is."""
+        recipe = self._recipes.get(("mul_scalar", width, scalar, complemented))
         if recipe is not None:
             return recipe
         # Whatever the number, it takes no scratch rows, and no rows of its operand: which number it
         # is depends on data. A program is not made to be counted: most numbers come once.
         recipe = Recipe(
-            self._library.counts("mul_const", width, value=scalar),
+            self._library.counts("mul_const", width, value=scalar, out_complemented=complemented),
             0,
             frozenset(),
             lambda args, lanes: simdram_words.multiply_by(args[0], scalar, width),
-            lambda: mul_scalar_program(self._library, width, scalar),
+            lambda: mul_scalar_program(self._library, width, scalar, complemented),
         )
-        return self._keep(("mul_scalar", width, scalar), recipe)
+        return self._keep(("mul_scalar", width, scalar, complemented), recipe)
 
     def _kept(self, key: object, make: Callable[[], RowProgram], words: WordFunction) -> Recipe:
         recipe = self._recipes.get(key)

@@ -246,6 +246,26 @@ WRONG: dict[str, tuple[str, str]] = {
         X + "not D4 D0 N 8 n 8\n",
         "7:1: 'not' cannot write its result over its operand; its microprogram still reads",
     ),
+    "a complemented object read as it is": (
+        A + "trsp_init ~D0 a[0] stride 1 N 8 n 8\nnot D8 D0 N 8 n 8\n",
+        "7:1: D0 read as it is; line 6 stored it complemented; call it ~D0",
+    ),
+    "an object read as if complemented": (
+        X + "vector v 8 i8\nread v[0] stride 1 ~D0 N 8 n 8\n",
+        "8:1: D0 read complemented; line 6 stored it as it is; call it D0",
+    ),
+    "a polarity without program": (
+        X + "add ~D8 D0 D0 N 8 n 8\n",
+        "7:1: bbop add of this polarity; no program has it; complement another object",
+    ),
+    "a complemented product of the other library": (
+        HEAD.replace("cim-opt", "simdram") + X + "mul_scalar ~D8 D0 3 N 8 n 8\n",
+        "7:1: microprogram mul_const: no complemented product in this library",
+    ),
+    "a complemented factor": (
+        A + "trsp_init ~D0 a[0] stride 1 N 8 n 8\nmul_scalar D8 ~D0 3 N 8 n 8\n",
+        "7:1: mul_scalar of a complemented object; its programs multiply plain ones; copy it to",
+    ),
     "a host step between": (
         "host h i8 = pattern.reduce of v\nfill D0 h N 8 n 8\n",
         "6:9: 'h' is made by a host step, 'pattern.reduce of v' in line 5; the checker executes",
@@ -268,7 +288,10 @@ def test_refusal(name: str) -> None:
     assert wanted in line
 
 
-WHOLE = ("an unknown library", "no head", "another head", "another version", "no columns")
+WHOLE = (
+    *("an unknown library", "no head", "another head", "another version", "no columns"),
+    "a complemented product of the other library",
+)
 
 
 def test_a_wrong_microprogram_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -317,6 +340,7 @@ def expanded(capsys: pytest.CaptureFixture[str], *argv: str) -> list[str]:
 def test_the_commands_of_an_addition(capsys: pytest.CaptureFixture[str]) -> None:
     assert len(expanded(capsys, "add", "32")) == 7 * 32
     assert len(expanded(capsys, "add", "32", "--library", "simdram")) == 8 * 32 + 1
+    assert len(expanded(capsys, "add", "32", "--complemented", "a")) == 6 * 32 + 1
     lines = expanded(capsys, "add", "2", "--rows", "64,0,32")
     assert sum("<- D" in line for line in lines) >= 4
     assert sum(line.startswith("AAP D64 <-") for line in lines) == 1
@@ -330,6 +354,8 @@ def test_the_commands_of_an_addition(capsys: pytest.CaptureFixture[str]) -> None
         ("fill", "8", "--value", "5"),
         ("mul_scalar", "8", "--value", "-3"),
         ("if_else", "8"),
+        ("if_else", "8", "--complemented", "choice"),
+        ("fill", "8", "--value", "5", "--complemented", "out"),
         ("zext", "8", "--to", "16"),
         ("shrs_const", "8", "--by", "3"),
         ("mul", "8", "--rows", "16,0,8,24"),
@@ -347,6 +373,11 @@ def test_other_expansions(argv: tuple[str, ...], capsys: pytest.CaptureFixture[s
         (("fill", "8"), "'fill' without --value; give it"),
         (("add", "8", "--by", "1"), "'add' with --by; leave it out"),
         (("trunc", "8", "--to", "9"), "trunc from 8 to 9 bits"),
+        (
+            ("add", "8", "--complemented", "a,c"),
+            "--complemented a,c; 'add' may have a, b, out complemented; name some of these",
+        ),
+        (("add", "8", "--complemented", "out"), "bbop add of this polarity; no program has it"),
         (("add", "8", "--rows", "1,2"), "--rows 1,2; 'add' takes 3 row numbers: out, a, b"),
     ],
 )

@@ -185,7 +185,7 @@ def test_a_scalar_of_zero_costs_a_fill() -> None:
     text = function(
         """
         %x = simdram.fill %k count %n : i32 -> !simdram.vec<32>
-        %y = simdram.mul_scalar %x, %k : !simdram.vec<32>, i32
+        %y = simdram.mul_scalar %x, %k : !simdram.vec<32>, i32 -> !simdram.vec<32>
         func.return
         """,
         "%k: i32, %n: index",

@@ -139,7 +139,7 @@ TRIANGLE = function(
       %even = arith.constant 2 : index
       %rest = arith.remui %j, %even : index
       %known = arith.index_cast %rest : index to i32
-      %p = simdram.mul_scalar %v, %known : !simdram.vec<32>, i32
+      %p = simdram.mul_scalar %v, %known : !simdram.vec<32>, i32 -> !simdram.vec<32>
       %t = simdram.read %p into %z[%j] stride %c1 : !simdram.vec<32>, tensor<?xi32>
       scf.yield %t : tensor<?xi32>
     }
@@ -167,7 +167,7 @@ func.func @main(%a: tensor<?xi32>, %k: i32 {pattern.range = [0, 3]}) -> tensor<?
   %n = tensor.dim %a, %c0 : tensor<?xi32>
   %e = tensor.empty(%n) : tensor<?xi32>
   %v = simdram.transpose %a[%c0] stride %c1 count %n : tensor<?xi32> -> !simdram.vec<32>
-  %p = simdram.mul_scalar %v, %k : !simdram.vec<32>, i32
+  %p = simdram.mul_scalar %v, %k : !simdram.vec<32>, i32 -> !simdram.vec<32>
   %r = simdram.read %p into %e[%c0] stride %c1 : !simdram.vec<32>, tensor<?xi32>
   func.return %r : tensor<?xi32>
 }

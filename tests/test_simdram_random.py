@@ -8,13 +8,14 @@ import numpy as np
 from bbop_oracle import bbop_value, operand_widths
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from simdram_programs import function, machine, module_of, run_both
+from simdram_programs import function, machine, module_of, run, run_both
 
 from cim_opt.dialects import simdram
 from cim_opt.dialects.simdram import CONSTANT_SHIFTS, EXTENSIONS, Opcode
 from cim_opt.dialects.simdram_machine import machine_attribute
 from cim_opt.microprograms.library import LIBRARY_NAMES
 from cim_opt.passes.simdram_allocate_rows import Maker, SimdramAllocateRowsPass
+from cim_opt.passes.simdram_assign_polarity import SimdramAssignPolarityPass
 from cim_opt.tools.load_module import full_context
 
 LANES = (0, 1, 63, 64, 65, 97, 200)
@@ -97,7 +98,8 @@ def _step(draw: st.DrawFn, program: Program) -> None:
         source = program.operand(draw, width)
         program.lines.append(f"%k{len(program.objects)} = arith.constant {scalar} : i64")
         program.add(
-            f"simdram.mul_scalar %v{source}, %k{len(program.objects)} : !simdram.vec<{width}>, i64",
+            f"simdram.mul_scalar %v{source}, %k{len(program.objects)} : !simdram.vec<{width}>, i64 "
+            f"-> !simdram.vec<{width}>",
             width,
             [x * scalar & ((1 << width) - 1) for x in program.objects[source][1]],
         )
@@ -154,6 +156,26 @@ def test_random_programs(case: tuple[Program, list[np.ndarray]], library: str) -
 
 @settings(max_examples=60, deadline=None)
 @given(case=programs(), library=st.sampled_from(LIBRARY_NAMES))
+def test_random_programs_with_polarities(
+    case: tuple[Program, list[np.ndarray]], library: str
+) -> None:
+    """Chosen polarities change no result, and never cost more."""
+    program, inputs = case
+    text, args = text_of(program, len(inputs)), [program.lanes, *inputs]
+    module = module_of(text)
+    SimdramAssignPolarityPass(library=library).apply(full_context(), module)
+    module.verify()
+    results, report = run_both(module, args, machine=SMALL, library=library)
+    for got, (_, values) in zip(results, program.objects, strict=True):
+        assert got.view(np.uint64).tolist() == values
+    _, plain = run(text, args, machine=SMALL, library=library)
+    assert report.commands <= plain.commands
+    if library == "simdram":
+        assert "complemented" not in str(module) or report.commands < plain.commands
+
+
+@settings(max_examples=60, deadline=None)
+@given(case=programs(), library=st.sampled_from(LIBRARY_NAMES))
 def test_random_programs_with_their_rows(
     case: tuple[Program, list[np.ndarray]], library: str
 ) -> None:
@@ -161,6 +183,7 @@ def test_random_programs_with_their_rows(
     program, inputs = case
     module = module_of(text_of(program, len(inputs)))
     module.attributes[simdram.MACHINE_ATTRIBUTE] = machine_attribute(TIGHT)
+    SimdramAssignPolarityPass(library=library).apply(full_context(), module)
     SimdramAllocateRowsPass(library=library).apply(full_context(), module)
     module.verify()
     makers = [op for op in module.walk() if isinstance(op, Maker)]

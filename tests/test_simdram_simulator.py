@@ -170,7 +170,7 @@ def test_branches_carry_objects() -> None:
         %x = simdram.transpose %a[%c0] stride %c1 count %n : tensor<?xi8> -> !simdram.vec<8>
         %y = scf.if %yes -> (!simdram.vec<8>) {{
           %k = arith.constant 3 : i8
-          %p = simdram.mul_scalar %x, %k : !simdram.vec<8>, i8
+          %p = simdram.mul_scalar %x, %k : !simdram.vec<8>, i8 -> !simdram.vec<8>
           scf.yield %p : !simdram.vec<8>
         }} else {{
           scf.yield %x : !simdram.vec<8>
@@ -221,7 +221,7 @@ def test_multiplication_by_a_scalar(name: str, scalar: int) -> None:
         {C1}
         %n = tensor.dim %a, %c0 : tensor<?xi32>
         %x = simdram.transpose %a[%c0] stride %c1 count %n : tensor<?xi32> -> !simdram.vec<32>
-        %p = simdram.mul_scalar %x, %k : !simdram.vec<32>, i32
+        %p = simdram.mul_scalar %x, %k : !simdram.vec<32>, i32 -> !simdram.vec<32>
         %e = tensor.empty(%n) : tensor<?xi32>
         %r = simdram.read %p into %e[%c0] stride %c1 : !simdram.vec<32>, tensor<?xi32>
         func.return %r : tensor<?xi32>

@@ -25,6 +25,7 @@ from cim_opt.simulators import simdram_words
 from cim_opt.simulators.simdram import gathered
 from cim_opt.tools.bbop_host import BbopHost, bits_of, dtype_for
 from cim_opt.tools.bbop_statements import (
+    Bits,
     Compute,
     Constant,
     Expression,
@@ -32,6 +33,7 @@ from cim_opt.tools.bbop_statements import (
     Input,
     Loop,
     Output,
+    Placed,
     Read,
     ScalarOf,
     Statement,
@@ -62,14 +64,19 @@ class _Object:
     row: int
     width: int
     lanes: int
+    complemented: bool
     line: int
 
 
 class _Place(NamedTuple):
-    """`width` rows from `row` on; of a constant, without a row, C0 and C1 by its bits."""
+    """`width` rows from `row` on; of a constant, without a row, C0 and C1 by its bits.
+
+    `complemented`: the rows hold the complement of the elements.
+    """
 
     row: int | None
     width: int
+    complemented: bool
     scalar: int = 0
 
     def overlaps(self, other: _Place) -> bool:
@@ -166,11 +173,11 @@ class BbopMachine(BbopHost):
     def _rows(self, row: int, width: int) -> Values:
         return self.memory[row : row + width]
 
-    def _place(self, row: int, width: int, lanes: int, at: Location) -> None:
+    def _place(self, made: Placed, width: int, lanes: int, at: Location) -> None:
         """A new object; those that it overlaps are gone."""
-        self._inside(row, width, at)
-        self._overwrite(row, width)
-        self.objects[row] = _Object(row, width, lanes, at[1])
+        self._inside(made.row, width, at)
+        self._overwrite(made.row, width)
+        self.objects[made.row] = _Object(made.row, width, lanes, made.complemented, at[1])
 
     def _inside(self, row: int, width: int, at: Location) -> None:
         if row + width > self.stream.rows:
@@ -185,8 +192,9 @@ class BbopMachine(BbopHost):
         kept = self.objects.values()
         self.objects = {x.row: x for x in kept if x.row + x.width <= row or row + width <= x.row}
 
-    def _needs(self, row: int, width: int, lanes: int, at: Location) -> None:
-        """Refuses an operand that is not a whole object of that size."""
+    def _needs(self, wanted: Placed, width: int, lanes: int, at: Location) -> None:
+        """Refuses an operand that is not a whole object of that size and polarity."""
+        row = wanted.row
         found = self.objects.get(row)
         if found is None:
             raise UserError(
@@ -200,6 +208,14 @@ class BbopMachine(BbopHost):
                 f"D{row} read as {lanes} lanes of {width} bits",
                 f"line {found.line} made it {found.lanes} lanes of {found.width} bits",
                 None,
+                at,
+            )
+        if found.complemented != wanted.complemented:
+            written = "complemented" if found.complemented else "as it is"
+            raise UserError(
+                f"D{row} read {'complemented' if wanted.complemented else 'as it is'}",
+                f"line {found.line} stored it {written}",
+                f"call it {'~' if found.complemented else ''}D{row}",
                 at,
             )
 
@@ -216,17 +232,18 @@ class BbopMachine(BbopHost):
                 None,
                 statement.at,
             )
-        self._place(statement.row, statement.width, lanes, statement.at)
+        self._place(statement.result, statement.width, lanes, statement.at)
         words = gathered(source, start, stride, lanes, statement.width)
-        self._store(statement.row, words, statement.width)
+        self._store(statement.result, words, statement.width)
         self.counts.transposed_rows += self._charged(statement.width, lanes)
 
-    def _store(self, row: int, words: Values, width: int) -> None:
+    def _store(self, place: Placed, words: Values, width: int) -> None:
         rows = to_vertical(words, width)
-        self._rows(row, width)[:, : rows.shape[1]] = rows
+        self._rows(place.row, width)[:, : rows.shape[1]] = ~rows if place.complemented else rows
 
-    def _load(self, row: int, width: int, lanes: int) -> Values:
-        return from_vertical(self._rows(row, width), lanes)
+    def _load(self, place: Placed, width: int, lanes: int) -> Values:
+        rows = self._rows(place.row, width)
+        return from_vertical(~rows if place.complemented else rows, lanes)
 
     def _charged(self, width: int, lanes: int) -> int:
         """Whole rows of all subarrays that hold lanes."""
@@ -238,7 +255,7 @@ class BbopMachine(BbopHost):
         position = self.whole(statement.dest.index, "position")
         stride = self.whole(statement.stride, "stride", 1)
         lanes = self._lanes(statement.lanes)
-        self._needs(statement.row, statement.width, lanes, statement.at)
+        self._needs(statement.source, statement.width, lanes, statement.at)
         if statement.width != bits_of(self.elements[name]):
             raise UserError(
                 f"{statement.width} bits into '{name}'",
@@ -258,7 +275,7 @@ class BbopMachine(BbopHost):
             raise UserError(
                 f"'{name}' is written", "it is an input", "read into a vector", statement.dest.at
             )
-        words = self._load(statement.row, statement.width, lanes)
+        words = self._load(statement.source, statement.width, lanes)
         vector[position:end:stride] = words.view(vector.dtype)
         self.counts.read_rows += self._charged(statement.width, lanes)
 
@@ -271,12 +288,12 @@ class BbopMachine(BbopHost):
             self._operand(operand, width, lanes, statement.at)
             for operand, width in zip(statement.operands, widths, strict=True)
         ]
-        args = [from_vertical(np.array(self._at(place)), lanes) for place in places]
+        args = [self._elements(place, lanes) for place in places]
         meant = self._meaning(statement, args, lanes, out)
-        self._inside(statement.row, out, statement.at)
+        self._inside(statement.result.row, out, statement.at)
         self._execute(statement, program, places, out)
-        self._compare(statement, meant, self._load(statement.row, out, lanes))
-        self._place(statement.row, out, lanes, statement.at)
+        self._compare(statement, meant, self._load(statement.result, out, lanes))
+        self._place(statement.result, out, lanes, statement.at)
         self.counts.bbops += 1
         self.counts.aap += program.counts.aap
         self.counts.ap += program.counts.ap
@@ -293,8 +310,7 @@ class BbopMachine(BbopHost):
         width, out = statement.width, statement.out
         if statement.scalar is not None:
             scalar = self.number(statement.scalar) & ((1 << width) - 1)
-            make = fill_program if statement.mnemonic == "fill" else mul_scalar_program
-            return make(self.library, width, scalar), [width] * len(statement.operands), width
+            return self._scalar_program(statement, scalar), [width] * len(statement.operands), width
         opcode = opcode_of(statement.mnemonic)
         widths = [width] * len(statement.operands)
         if opcode is Opcode.SELECT:
@@ -310,8 +326,31 @@ class BbopMachine(BbopHost):
             )
         if statement.amount is not None and statement.amount < 0:
             raise UserError(f"shift by {statement.amount}", "0 or more", None, statement.at)
-        program = bbop_program(self.library, opcode, width, out, statement.amount)
+        polarity = [operand.complemented for operand in statement.operands]
+        if opcode is Opcode.SELECT:
+            polarity = [polarity[2], *polarity[:2]]
+        polarity.append(statement.result.complemented)
+        amount = statement.amount
+        try:
+            program = bbop_program(self.library, opcode, width, out, amount, tuple(polarity))
+        except UserError as error:
+            raise UserError(error.what, error.limit, error.remedy, statement.at) from error
         return program, widths, out
+
+    def _scalar_program(self, statement: Compute, scalar: int) -> RowProgram:
+        """That of a fill, or of a product with a scalar."""
+        if any(operand.complemented for operand in statement.operands):
+            raise UserError(
+                "mul_scalar of a complemented object",
+                "its programs multiply plain ones",
+                "copy it to a plain one",
+                statement.at,
+            )
+        make = fill_program if statement.mnemonic == "fill" else mul_scalar_program
+        try:
+            return make(self.library, statement.width, scalar, statement.result.complemented)
+        except UserError as error:
+            raise UserError(error.what, error.limit, error.remedy, statement.at) from error
 
     def _meaning(self, statement: Compute, args: list[Values], lanes: int, out: int) -> Values:
         if statement.scalar is not None:
@@ -328,7 +367,7 @@ class BbopMachine(BbopHost):
         self, statement: Compute, program: RowProgram, operands: list[_Place], out: int
     ) -> None:
         """Runs the row program where the operands lie."""
-        result = _Place(statement.row, out)
+        result = _Place(statement.result.row, out, statement.result.complemented)
         if statement.mnemonic == "if_else":
             operands = [operands[2], *operands[:2]]
         if program.scratch_rows:
@@ -354,12 +393,18 @@ class BbopMachine(BbopHost):
         names = [x.name for x in (*program.inputs, *program.outputs)]
         return bind(program, dict(zip(names, map(self._at, places), strict=True)))
 
-    def _operand(self, operand: int | Expression, width: int, lanes: int, at: Location) -> _Place:
-        """Where an operand lies, which must be there in that size."""
-        if isinstance(operand, int):
+    def _operand(self, operand: Placed | Bits, width: int, lanes: int, at: Location) -> _Place:
+        """Where an operand lies, which must be there in that size and polarity."""
+        if isinstance(operand, Placed):
             self._needs(operand, width, lanes, at)
-            return _Place(operand, width)
-        return _Place(None, width, self.number(operand) & ((1 << width) - 1))
+            return _Place(operand.row, width, operand.complemented)
+        scalar = self.number(operand.scalar)
+        bits = (~scalar if operand.complemented else scalar) & ((1 << width) - 1)
+        return _Place(None, width, operand.complemented, bits)
+
+    def _elements(self, place: _Place, lanes: int) -> Values:
+        rows = np.array(self._at(place))
+        return from_vertical(~rows if place.complemented else rows, lanes)
 
     def _at(self, place: _Place) -> list[Values]:
         """The rows of an operand or result, lowest bit first."""
@@ -378,7 +423,7 @@ class BbopMachine(BbopHost):
                 statement.at,
             )
         self._inside(first, needed, statement.at)
-        if any(place.overlaps(_Place(first, needed)) for place in others):
+        if any(place.overlaps(_Place(first, needed, False)) for place in others):
             raise UserError(
                 f"scratch rows {first} to {first + needed - 1} of '{statement.mnemonic}'",
                 "they lie over its operands or result",

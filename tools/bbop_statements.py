@@ -19,6 +19,22 @@ class Expression:
 
 
 @dataclass(frozen=True)
+class Placed:
+    """The object in the D rows from `row` on, which hold its complement if `complemented`."""
+
+    row: int
+    complemented: bool
+
+
+@dataclass(frozen=True)
+class Bits:
+    """A constant: C0 and C1 by the bits of a scalar, or of its complement."""
+
+    scalar: Expression
+    complemented: bool
+
+
+@dataclass(frozen=True)
 class Element:
     """VECTOR[AT]."""
 
@@ -85,7 +101,7 @@ class Transpose:
     """Host elements into columns."""
 
     at: Location
-    row: int
+    result: Placed
     source: Element
     stride: Expression
     lanes: Expression
@@ -94,12 +110,12 @@ class Transpose:
 
 @dataclass(frozen=True)
 class Compute:
-    """A bbop, `fill` or `mul_scalar`; `operands` are first rows of objects, or constants."""
+    """A bbop, `fill` or `mul_scalar`."""
 
     at: Location
     mnemonic: str
-    row: int
-    operands: tuple[int | Expression, ...]
+    result: Placed
+    operands: tuple[Placed | Bits, ...]
     scalar: Expression | None
     lanes: Expression
     width: int
@@ -115,7 +131,7 @@ class Read:
     at: Location
     dest: Element
     stride: Expression
-    row: int
+    source: Placed
     lanes: Expression
     width: int
 

@@ -21,9 +21,9 @@
     output NUMBER VALUE                     a result of the function
 
 OBJ is `D` and the first row of an object; what an OP reads may be `C(SCALAR)`, whose bits are the
-rows C0 and C1. SCALAR, LANES, AT and so on are numbers, names, `min(a,
-b)`, `max(a, b)` and `(a + b)` with + - * / %. `#` starts a comment. Everything wrong is a UserError
-with its file, line and column.
+rows C0 and C1. `~` before either: the rows hold the complement of its elements. SCALAR, LANES, AT
+and so on are numbers, names, `min(a, b)`, `max(a, b)` and `(a + b)` with + - * / %. `#` starts a
+comment. Everything wrong is a UserError with its file, line and column.
 """
 
 from __future__ import annotations
@@ -33,6 +33,7 @@ from collections.abc import Callable
 
 from cim_opt.errors import Location, UserError
 from cim_opt.tools.bbop_statements import (
+    Bits,
     Compute,
     Constant,
     Element,
@@ -41,6 +42,7 @@ from cim_opt.tools.bbop_statements import (
     Input,
     Loop,
     Output,
+    Placed,
     Read,
     ScalarOf,
     Statement,
@@ -160,17 +162,21 @@ class _Line:
     def element(self) -> str:
         return self.matching("i1 to i64, or index", re.compile(r"(i([1-9]|[1-5]\d|6[0-4])|index)$"))
 
-    def object(self) -> int:
-        return int(self.matching("an object, D and its first row", _OBJECT)[1:])
+    def object(self) -> Placed:
+        complemented = self.optional("~")
+        row = int(self.matching("an object, D and its first row", _OBJECT)[1:])
+        return Placed(row, complemented)
 
-    def operand(self) -> int | Expression:
+    def operand(self) -> Placed | Bits:
         """An object, or a constant."""
-        if not self.optional("C"):
+        if self.peek(1 if self.peek() == "~" else 0) != "C":
             return self.object()
+        complemented = self.optional("~")
+        self.take("C")
         self.take("(")
         scalar = self.expression()
         self.take(")")
-        return scalar
+        return Bits(scalar, complemented)
 
     def width_(self) -> int:
         place = self.place
@@ -309,10 +315,10 @@ def _size(line: _Line) -> tuple[Expression, int]:
 
 
 def _transpose(line: _Line, at: Location) -> Transpose:
-    row, source = line.object(), line.vector_element()
+    result, source = line.object(), line.vector_element()
     line.take("stride")
     stride = line.expression()
-    return Transpose(at, row, source, stride, *_size(line))
+    return Transpose(at, result, source, stride, *_size(line))
 
 
 def _read(line: _Line, at: Location) -> Read:
@@ -323,14 +329,14 @@ def _read(line: _Line, at: Location) -> Read:
 
 
 def _compute(line: _Line, at: Location, word: str) -> Compute:
-    row = line.object()
+    result = line.object()
     operands = tuple(line.operand() for _ in range(OPERANDS[word]))
     scalar = line.expression() if word in ("fill", "mul_scalar") else None
     lanes, width = _size(line)
     out = _after(line, "to", word in RESIZING, line.width_)
     amount = _after(line, "by", word in CONSTANT_SHIFTS, line.number_)
     scratch = line.number_() if line.optional("scratch") else None
-    return Compute(at, word, row, operands, scalar, lanes, width, out, amount, scratch)
+    return Compute(at, word, result, operands, scalar, lanes, width, out, amount, scratch)
 
 
 def _after(line: _Line, word: str, wanted: bool, read: Callable[[], int]) -> int | None:

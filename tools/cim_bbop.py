@@ -13,7 +13,7 @@ from cim_opt.errors import UserError
 from cim_opt.tools.failures import USER_ERROR, run_tool
 
 if TYPE_CHECKING:
-    from cim_opt.microprograms.model import RowProgram
+    from cim_opt.microprograms.model import Operand, RowProgram
     from cim_opt.tools.bbop_machine import BbopMachine
     from cim_opt.tools.bbop_statements import Stream
 
@@ -66,6 +66,11 @@ def argument_parser() -> argparse.ArgumentParser:
     expand.add_argument("--to", metavar="BITS", type=int, help="of the result of zext, sext, trunc")
     expand.add_argument("--by", metavar="N", type=int, help="of a shift by a constant")
     expand.add_argument("--value", metavar="N", type=int, help="of fill and mul_scalar")
+    expand.add_argument(
+        "--complemented",
+        metavar="NAME,...",
+        help="operands that are stored complemented: out, a, b, choice",
+    )
     expand.add_argument(
         "--rows",
         metavar="R,R,...",
@@ -215,7 +220,7 @@ def _expand(args: argparse.Namespace) -> int:
     counts = program.counts
     operands = [*program.outputs, *program.inputs, *program.scratch]
     print(f"# {args.operation} of {args.bits} bits, library {args.library}")
-    print(f"# operands: {', '.join(f'{x.name} ({x.width} rows)' for x in operands)}")
+    print(f"# operands: {', '.join(map(_operand, operands))}")
     for command in program.commands:
         print(_command(command, rows))
     print(f"# {counts.total} commands: {counts.aap} AAP, {counts.ap} AP")
@@ -250,11 +255,34 @@ def _program(args: argparse.Namespace) -> "RowProgram":
             "extensions are to more bits, truncations to fewer",
             "give another --to",
         )
-    if operation == "fill":
-        return fill_program(chosen, args.bits, args.value)
-    if operation == "mul_scalar":
-        return mul_scalar_program(chosen, args.bits, args.value)
-    return bbop_program(chosen, opcode_of(operation), args.bits, args.to or args.bits, args.by)
+    names = ["a", "b"][: OPERANDS[operation]]
+    if operation == "if_else":
+        names = ["choice", *names]
+    if operation in ("fill", "mul_scalar"):
+        make = fill_program if operation == "fill" else mul_scalar_program
+        (complemented,) = _polarity(args, [])
+        return make(chosen, args.bits, args.value, complemented)
+    polarity, out = _polarity(args, names), args.to or args.bits
+    return bbop_program(chosen, opcode_of(operation), args.bits, out, args.by, polarity)
+
+
+def _polarity(args: argparse.Namespace, names: list[str]) -> tuple[bool, ...]:
+    """Whether each of the operands `names`, and then the result, is stored complemented."""
+    given = args.complemented.split(",") if args.complemented else []
+    known = [*names, "out"]
+    for name in given:
+        if name not in known:
+            raise UserError(
+                f"--complemented {args.complemented}",
+                f"'{args.operation}' may have {', '.join(known)} complemented",
+                "name some of these, separated by commas",
+            )
+    return tuple(name in given for name in known)
+
+
+def _operand(operand: "Operand") -> str:
+    stored = ", complemented" if operand.complemented else ""
+    return f"{operand.name} ({operand.width} rows{stored})"
 
 
 def _row_names(program: "RowProgram", text: str | None) -> dict[str, int] | None:

@@ -33,6 +33,7 @@ PASSES = {
     "convert-pattern-to-simdram": (
         "cim_opt.lowering.convert_pattern_to_simdram:ConvertPatternToSimdramPass"
     ),
+    "simdram-assign-polarity": "cim_opt.passes.simdram_assign_polarity:SimdramAssignPolarityPass",
     "convert-linalg-to-poly": "cim_opt.lowering.convert_linalg_to_poly:ConvertLinalgToPolyPass",
     "simdram-allocate-rows": "cim_opt.passes.simdram_allocate_rows:SimdramAllocateRowsPass",
     "pattern-to-simdram": "cim_opt.passes.pipelines:PatternToSimdramPipeline",
@@ -45,10 +46,13 @@ PASS_SUMMARIES = {
     "pattern-to-upmem": "named pipeline: pattern-fuse, canonicalize, pattern-narrow, "
     "convert-pattern-to-upmem; fuse=false leaves out the first two, narrow=false the third",
     "convert-pattern-to-simdram": "turn pattern operations into bbops on vertical objects",
+    "simdram-assign-polarity": "store objects of a simdram program complemented where that is "
+    "cheaper",
     "convert-linalg-to-poly": "turn convolutions and matrix products into kernels of loops",
     "simdram-allocate-rows": "give every vertical object of a simdram program its D rows",
     "pattern-to-simdram": "named pipeline: pattern-fuse, canonicalize, pattern-narrow, "
-    "convert-pattern-to-simdram, simdram-allocate-rows",
+    "convert-pattern-to-simdram, simdram-assign-polarity, simdram-allocate-rows; narrow=false and "
+    "polarity=false leave out those",
 }
 """One line a pass for `--help`, kept here so that no pass module is imported for it."""
 

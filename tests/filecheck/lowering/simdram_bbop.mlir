@@ -9,7 +9,7 @@
 // RUN: not cim-opt %s -t 'simdram-bbop' 2>&1 | filecheck %s --check-prefix=MACHINE
 
 // The stream that the host issues: objects by their first D rows, loops with numbers and names.
-// What the host does itself stands as a remark.
+// What the host does itself stands as a remark. The products are stored complemented.
 
 // CHECK: bbop 1
 // CHECK-NEXT: machine columns 64 subarrays 1 rows 1006
@@ -24,8 +24,8 @@
 // CHECK-NEXT: loop i 1 2 1 {
 // CHECK-NEXT:   trsp_init D{{[0-9]+}} a[i] stride 2 N 50 n 32
 // CHECK-NEXT:   trsp_init D{{[0-9]+}} b[i] stride 2 N 50 n 32
-// CHECK-NEXT:   mul
-// CHECK-NEXT:   add D[[SUM]] D[[SUM]] D{{[0-9]+}} N 50 n 32
+// CHECK-NEXT:   mul ~D[[P:[0-9]+]] D
+// CHECK-NEXT:   add D[[SUM]] D[[SUM]] ~D[[P]] N 50 n 32
 // CHECK-NEXT: }
 // CHECK-NEXT: vector [[V:[a-z0-9]+]] 50 i32
 // CHECK-NEXT: read [[V]][0] stride 1 D[[SUM]] N 50 n 32

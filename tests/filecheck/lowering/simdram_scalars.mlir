@@ -5,7 +5,7 @@
 
 // CHECK: [[X:%[a-z0-9_]+]] = simdram.transpose %a[
 // CHECK-NEXT: [[FF:%[a-z0-9_]+]] = arith.muli %k, %k : i32
-// CHECK-NEXT: [[P:%[a-z0-9_]+]] = simdram.mul_scalar [[X]], [[FF]] : !simdram.vec<32>, i32
+// CHECK-NEXT: [[P:%[a-z0-9_]+]] = simdram.mul_scalar [[X]], [[FF]] : !simdram.vec<32>, i32 -> !simdram.vec<32>
 // CHECK-NEXT: [[F:%[a-z0-9_]+]] = simdram.fill %k count
 // CHECK-NEXT: simdram.bbop add([[P]], [[F]])
 // CHECK-NOT: simdram.transpose

@@ -37,9 +37,9 @@ func.func @values(%a: tensor<?xi32>, %bits: tensor<?xi1>, %n: index, %k: i32, %d
   // CHECK-NEXT: %e = simdram.bbop sext(%t) : (!simdram.vec<7>) -> !simdram.vec<32>
   // GENERIC-NEXT: %e = "simdram.bbop"(%t) <{opcode = #simdram<opcode sext>}> :
   %e = simdram.bbop sext(%t) : (!simdram.vec<7>) -> !simdram.vec<32>
-  // CHECK-NEXT: %p = simdram.mul_scalar %e, %k : !simdram.vec<32>, i32
+  // CHECK-NEXT: %p = simdram.mul_scalar %e, %k : !simdram.vec<32>, i32 -> !simdram.vec<32>
   // GENERIC-NEXT: %p = "simdram.mul_scalar"(%e, %k) : (!simdram.vec<32>, i32) -> !simdram.vec<32>
-  %p = simdram.mul_scalar %e, %k : !simdram.vec<32>, i32
+  %p = simdram.mul_scalar %e, %k : !simdram.vec<32>, i32 -> !simdram.vec<32>
   // CHECK-NEXT: %r = simdram.read %p into %dest[%n] stride %n : !simdram.vec<32>, tensor<?xi32>
   // GENERIC-NEXT: %r = "simdram.read"(%p, %dest, %n, %n) :
   %r = simdram.read %p into %dest[%n] stride %n : !simdram.vec<32>, tensor<?xi32>
@@ -63,9 +63,9 @@ func.func @rows(%a: tensor<8xi8>, %n: index, %k: i8) {
   // CHECK-NEXT: %h = simdram.bbop shl_const(%s) amount 0 row 24 : (!simdram.vec<8>) -> !simdram.vec<8>
   // GENERIC-NEXT: %h = "simdram.bbop"(%s) <{opcode = #simdram<opcode shl_const>, amount = 0 : i64, row = 24 : i64}> :
   %h = simdram.bbop shl_const(%s) amount 0 row 24 : (!simdram.vec<8>) -> !simdram.vec<8>
-  // CHECK-NEXT: %p = simdram.mul_scalar %h, %k row 0 scratch 32 {note} : !simdram.vec<8>, i8
+  // CHECK-NEXT: %p = simdram.mul_scalar %h, %k row 0 scratch 32 {note} : !simdram.vec<8>, i8 -> !simdram.vec<8>
   // GENERIC-NEXT: %p = "simdram.mul_scalar"(%h, %k) <{row = 0 : i64, scratch = 32 : i64}> {note} :
-  %p = simdram.mul_scalar %h, %k row 0 scratch 32 {note} : !simdram.vec<8>, i8
+  %p = simdram.mul_scalar %h, %k row 0 scratch 32 {note} : !simdram.vec<8>, i8 -> !simdram.vec<8>
   // CHECK-NEXT: %c = simdram.fill %k count %n constant {note} : i8 -> !simdram.vec<8>
   // GENERIC-NEXT: %c = "simdram.fill"(%k, %n) <{constant}> {note} :
   %c = simdram.fill %k count %n constant {note} : i8 -> !simdram.vec<8>

@@ -42,7 +42,7 @@ func.func @f(%k: i8, %n: index) {
 
 // CHECK: takes at most the 8 bits of the scalar, got 9
 func.func @f(%x: !simdram.vec<9>, %k: i8) {
-  %y = simdram.mul_scalar %x, %k : !simdram.vec<9>, i8
+  %y = simdram.mul_scalar %x, %k : !simdram.vec<9>, i8 -> !simdram.vec<9>
   func.return
 }
 
@@ -243,6 +243,14 @@ func.func @f(%x: !simdram.vec<8, complemented>) {
 
 // CHECK: multiplies plain objects, got a complemented one
 func.func @f(%x: !simdram.vec<8, complemented>, %k: i8) {
-  %y = simdram.mul_scalar %x, %k : !simdram.vec<8, complemented>, i8
+  %y = simdram.mul_scalar %x, %k : !simdram.vec<8, complemented>, i8 -> !simdram.vec<8, complemented>
+  func.return
+}
+
+// -----
+
+// CHECK: makes products of the 8 bits of its operand, got 16
+func.func @f(%x: !simdram.vec<8>, %k: i16) {
+  %y = simdram.mul_scalar %x, %k : !simdram.vec<8>, i16 -> !simdram.vec<16>
   func.return
 }
