@@ -210,11 +210,14 @@ def _mvm(instruction: Mvm, machine: CimMachine) -> Demand:
     latency = bits + machine.mvm_drain_cycles
     hold = bits + machine.mvm_input_hold_cycles
     inputs, macro, sums = (_number(m) for m in ("input_register", "macro", "output_register"))
+    held = [(inputs, hold), (macro, latency)]
+    if machine.results_interlocked:
+        held.append((sums, latency))
     return Demand(
         unit=1,
         reads=(inputs, macro),
         writes=(sums,),
-        holds=((inputs, hold), (macro, latency), (sums, latency)),
+        holds=tuple(held),
         interval=bits,
         latency=latency,
         repeats=1,

@@ -1,13 +1,16 @@
 """Exact cycles of a program on a CIM core: the simulator's clock and the cost of a plan.
 
-The front end issues one instruction a cycle, in order. A unit holds one instruction that has not
-started; the front end stalls only when it has another one for that unit. The unit starts it when
+The front end issues one instruction a cycle, in order. An instruction starts in its unit when
 
 - the unit itself can take it (`Demand.interval` after the one before),
 - no earlier instruction of another unit still uses a memory that it touches, and
 - no earlier instruction of its own unit still writes a memory that it reads.
 
 A memory is one thing: two instructions on different addresses of it conflict all the same.
+
+What happens until then is the machine's `front_end`. With `queue` a unit holds one instruction that
+has not started, and the front end goes on until it has another one for that unit. With `stall`
+nothing is issued until it starts, as in the public simulator.
 
 Loops run until the machine is, relative to the issue cycle, in a state that it has been in before;
 from there all rounds repeat, and time and stalls are extrapolated exactly. An inner loop is looked
@@ -91,7 +94,7 @@ def simulate(program: Program, machine: CimMachine) -> Timing:
     make no sense.
     """
     compiled = _compile(program, machine)
-    run = _Run()
+    run = _Run(queue=machine.front_end == "queue")
     run.block(compiled)
     return _timing(compiled, run)
 
@@ -139,6 +142,7 @@ State = tuple[int, ...]
 class _Run:
     """The machine while it runs. All times are cycles from the start of the program."""
 
+    queue: bool
     now: int = 0
     """The cycle of the next issue."""
     last: int = 0
@@ -184,6 +188,9 @@ class _Run:
         for memory in asked.reads:
             if self.written[unit * _M + memory] > start:
                 start, cause = self.written[unit * _M + memory], memory
+        if not self.queue and start > self.now + 1:
+            self.stalls[unit * _CAUSES + cause] += start - 1 - self.now
+            self.now = start - 1
         self._start(asked, start)
         self.cause[unit] = cause
         self.now += 1

@@ -17,6 +17,9 @@ MEMORIES = ("global", "input", "output", "input_register", "output_register", "m
 WEIGHT_BITS = (4, 8, 16)
 """Widths of a weight that bit columns can be joined to."""
 
+FRONT_ENDS = ("queue", "stall")
+"""`queue`: its unit holds it, and the core goes on. `stall`: the core waits with it."""
+
 _MAY_BE_ZERO = frozenset(
     {
         "name",
@@ -24,6 +27,8 @@ _MAY_BE_ZERO = frozenset(
         "mvm_input_hold_cycles",
         "transfer_fill_cycles",
         "strided_transfers",
+        "front_end",
+        "results_interlocked",
         "sram_static_mw",
         "memory_static_mw",
         "memory_access_mw",
@@ -72,6 +77,10 @@ class CimMachine:
     """Whether one instruction copies several runs; otherwise each run is an instruction."""
 
     # Timing beyond widths.
+    front_end: str
+    """One of `FRONT_ENDS`: what an instruction that cannot start yet does; see cim_timing."""
+    results_interlocked: bool
+    """Whether reading the output register waits for the macro step that fills it."""
     mvm_drain_cycles: int
     """Cycles from the last input bit of a macro step until its sums can be read."""
     mvm_input_hold_cycles: int
@@ -179,6 +188,12 @@ def load_machine(name_or_path: str) -> CimMachine:
 
 def _check_together(machine: CimMachine, where: str) -> None:
     """Checks that need more than one value."""
+    if machine.front_end not in FRONT_ENDS:
+        raise UserError(
+            f"{where}: front_end is {machine.front_end!r}",
+            f"the front ends are {', '.join(FRONT_ENDS)}",
+            "choose one of these",
+        )
     if machine.weight_bits not in WEIGHT_BITS:
         raise UserError(
             f"{where}: weight_bits is {machine.weight_bits}",

@@ -73,6 +73,7 @@ def test_file_overrides_its_base(tmp_path: Path) -> None:
         ('base = "cim-32x64-8"\nrows = 32.5\n', "rows is 32.5; it must be a whole number"),
         ('base = "cim-32x64-8"\nmvm_drain_cycles = -1\n', "is -1; it must be 0 or more"),
         ('base = "cim-32x64-8"\nstrided_transfers = 1\n', "is 1; it must be true or false"),
+        ('base = "cim-32x64-8"\nfront_end = "ooo"\n', "'ooo'; the front ends are queue, stall"),
         ('base = "cim-32x64-8"\nweight_bits = 12\n', "weight_bits is 12; bit columns are joined"),
         ('base = "cim-32x64-8"\nbit_columns = 56\n', "bit_columns is 56; weights take up to 16"),
         (

@@ -1,0 +1,200 @@
+"""Programs as the public PolyCIM prototype generates them, as event trees for the cycle model.
+
+The prototype's schedule gives the loops; how its code around the macro steps looks is one set of
+constants, `CodeShape`, for all operators. The shape of every program: all inputs into the input
+memory, weights once if one image is enough, loops over positions, row tiles and column tiles; in
+the innermost one weights if there are several images, inputs into the register, step, store, and,
+with several row tiles, the vector addition of partial sums.
+
+The copy of the outputs to the global memory is left out: the measured times do not have it. C1 on
+one macro took 45,444 cycles for 44,711 instructions; its input copy alone is the difference, 735.
+"""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import product
+from math import gcd, prod
+from pathlib import Path
+from typing import Any
+
+from cim_opt.cost.cim_timing import (
+    LoadWeights,
+    Loop,
+    Mvm,
+    Node,
+    Scalar,
+    Transfer,
+    VectorAdd,
+)
+from cim_opt.hardware.cim import CimMachine
+
+
+@dataclass(frozen=True)
+class Operator:
+    """A stride-1 convolution: output sizes, taps, and channels of its one group."""
+
+    outputs: tuple[int, ...]
+    taps: tuple[int, ...]
+    channels: int = 1
+    dilation: int = 1
+
+
+def _square(outputs: int, taps: int, dilation: int = 1) -> Operator:
+    return Operator((outputs, outputs), (taps, taps), dilation=dilation)
+
+
+OPERATORS = {
+    "dw3-8": _square(8, 3),
+    "C1": _square(112, 3),
+    "C2": _square(56, 3),
+    "C3": _square(28, 5),
+    "C4": _square(14, 3),
+    "C5": _square(14, 5),
+    "C6": _square(7, 5),
+    "C7": _square(7, 3),
+    "C8": _square(56, 7),
+    "C9": _square(7, 7),
+    "C10": _square(56, 51),
+    "C11": _square(7, 13),
+    "C12": _square(28, 3, 2),
+    "C13": _square(28, 5, 2),
+    "C15": Operator((28, 28, 28), (5, 5, 5)),
+    "P1": _square(112, 3),
+    "P2": _square(28, 5),
+    "P3": _square(56, 7),
+    "P4": _square(12, 13),
+    "P5": Operator((56, 56), (1, 11)),
+    "P6": Operator((56, 56), (3, 3), channels=4),
+    "P7": _square(28, 3, 2),
+    "P8": Operator((8, 8, 8), (3, 3, 3)),
+}
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measured program."""
+
+    op: str
+    machine: str
+    mode: str
+    steps: int
+    utilisation: float
+    cycles: int
+    compile_s: float
+    images: int
+    loops: tuple[int, ...]
+    tiles: tuple[tuple[int, ...], ...]
+
+
+def rows() -> list[Row]:
+    """All measured programs."""
+    path = Path(__file__).parent / "data" / "cim_prototype.json"
+    data: dict[str, Any] = json.loads(path.read_text())
+    named = [dict(zip(data["columns"], row, strict=True)) for row in data["rows"]]
+    for row in named:
+        row["loops"] = tuple(row["loops"])
+        row["tiles"] = tuple(tuple(sizes) for sizes in row["tiles"])
+    return [Row(**row) for row in named]
+
+
+@dataclass(frozen=True)
+class CodeShape:
+    """Scalar instructions of the generated code; the same for every operator and machine."""
+
+    prologue: int = 30
+    level: int = 17
+    """A loop that is not the innermost, each round, beyond addition and branch."""
+    before: int = 10
+    """In a step, before the inputs are loaded."""
+    after: int = 10
+    """In a step, after the macros have started."""
+    weights: int = 17
+    """Around each load of weights in a loop."""
+    partial: int = 13
+    """Around the addition of partial sums."""
+
+
+def program(row: Row, machine: CimMachine, shape: CodeShape) -> list[Node]:
+    """The event tree of one measured program."""
+    row_tiles, column_tiles = row.loops[-3], row.loops[-2]
+    positions = [size for size in row.loops[:-3] if size > 1]
+    inputs = _rows_used(row, machine)
+    macros = machine.macros
+    step = _step(row, machine, shape, inputs)
+    tiles = [size for size in (row_tiles, column_tiles) if size > 1]
+    nest = _nest(positions + tiles, step, shape)
+    in_all = prod(row.loops) // column_tiles * inputs * macros
+    weights = [] if row.images > 1 else [LoadWeights(inputs * machine.columns * macros, macros)]
+    return [
+        Scalar(shape.prologue),
+        Transfer(in_all, "global", "input"),
+        *weights,
+        *nest,
+    ]
+
+
+def _step(row: Row, machine: CimMachine, shape: CodeShape, inputs: int) -> list[Node]:
+    macros, columns = machine.macros, machine.columns
+    step: list[Node] = []
+    if row.images > 1:
+        step += [Scalar(shape.weights), LoadWeights(inputs * columns * macros, macros)]
+    step += [
+        Scalar(shape.before),
+        Transfer(inputs * macros, "input", "input_register"),
+        Mvm(macros),
+        Scalar(shape.after),
+        Transfer(4 * columns * macros, "output_register", "output"),
+    ]
+    if row.loops[-3] > 1:
+        step += [Scalar(shape.partial), VectorAdd(columns * macros)]
+    return step
+
+
+def _nest(sizes: list[int], step: list[Node], shape: CodeShape) -> list[Node]:
+    nest: list[Node] = step
+    for level, size in enumerate(reversed(sizes)):
+        body = nest if level == 0 else [Scalar(shape.level), *nest]
+        nest = [Loop(size, body)]
+    return nest
+
+
+def _rows_used(row: Row, machine: CimMachine) -> int:
+    """Inputs of a step: the footprint of the block of outputs that explains the tiles."""
+    operator = OPERATORS[row.op]
+    if row.loops[-3] > 1:
+        return machine.rows
+    if row.mode == "im2col":
+        return prod(operator.taps) * operator.channels
+    found = list(_blocks(row, operator, machine))
+    assert found, row
+    return min(found)[1]
+
+
+def _blocks(row: Row, operator: Operator, machine: CimMachine) -> Iterator[tuple[int, int]]:
+    """(padding, footprint) of each block of outputs that needs the tiles of the schedule.
+
+    A block takes one factor of each axis; `factor` outputs that are `apart`, or one output.
+    """
+    wanted = prod(row.loops[:-3]) * machine.macros
+    for block in product(*[[(1, 1), *_factors(sizes)] for sizes in row.tiles]):
+        spans = [_span(*b, k, operator.dilation) for b, k in zip(block, operator.taps, strict=True)]
+        footprint = prod(spans) * operator.channels
+        outputs = prod(factor for factor, _ in block)
+        columns = outputs * operator.channels
+        padding = wanted - prod(operator.outputs) // outputs
+        fits = -(-footprint // machine.rows) == row.loops[-3]
+        if fits and -(-columns // machine.columns) == row.loops[-2] and padding >= 0:
+            yield padding, footprint
+
+
+def _factors(sizes: tuple[int, ...]) -> list[tuple[int, int]]:
+    return [(size, prod(sizes[at + 1 :])) for at, size in enumerate(sizes)]
+
+
+def _span(factor: int, apart: int, taps: int, dilation: int) -> int:
+    """Inputs of `factor` outputs that are `apart` along an axis."""
+    if factor == 1 or taps == 1:
+        return factor * taps
+    step = gcd(apart, dilation)
+    return (factor - 1) * apart // step + (taps - 1) * dilation // step + 1
