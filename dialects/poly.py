@@ -15,11 +15,13 @@ from typing import ClassVar
 
 from xdsl.dialects.builtin import (
     ArrayAttr,
+    DenseArrayBase,
     DenseIntElementsAttr,
     IntegerType,
     StringAttr,
     TensorType,
     UnitAttr,
+    i64,
 )
 from xdsl.dialects.utils import AbstractYieldOperation
 from xdsl.ir import Attribute, Dialect, Operation, ParametrizedAttribute, Region, SSAValue
@@ -152,8 +154,9 @@ class KernelOp(IRDLOperation):
     as `init`. With `padded` the access to the first operand may leave the tensor: it reads zeros
     there.
 
-    `schedule`, `cover`, `macros` and `movement` say how the kernel is mapped; they do not change
-    what it computes.
+    `schedule`, `cover`, `macros` and `order` say how the kernel is mapped; they do not change what it
+    computes. `macros` counts macros over rounds of the same sums, groups, output channels, and
+    positions; `order` is that of instructions, as `poly-data-movement` chooses it.
 
     ```mlir
     %y = poly.kernel ins(%x, %w : tensor<10xi8>, tensor<2x3xi8>) outs(%init : tensor<2x8xi32>)
@@ -176,12 +179,15 @@ class KernelOp(IRDLOperation):
     padded = opt_prop_def(UnitAttr)
     schedule = opt_prop_def(MapAttr)
     cover = opt_prop_def(CoverAttr)
+    macros = opt_prop_def(DenseArrayBase.constr(i64))
+    order = opt_prop_def(StringAttr)
     body = region_def("single_block")
     result = result_def(OUT)
     assembly_format = (
         "`ins` `(` $input `,` $weight `:` type($input) `,` type($weight) `)` "
         "`outs` `(` $init `:` type($init) `)` `domain` $domain `accesses` $accesses "
         "(`padded` $padded^)? (`schedule` $schedule^)? (`cover` $cover^)? "
+        "(`macros` $macros^)? (`order` $order^)? "
         "attr-dict-with-keyword $body"
     )
     traits = traits_def(Pure())

@@ -37,6 +37,7 @@ PASSES = {
     "convert-linalg-to-poly": "cim_opt.lowering.convert_linalg_to_poly:ConvertLinalgToPolyPass",
     "simdram-allocate-rows": "cim_opt.passes.simdram_allocate_rows:SimdramAllocateRowsPass",
     "pattern-to-simdram": "cim_opt.passes.pipelines:PatternToSimdramPipeline",
+    "convert-poly-to-cim": "cim_opt.lowering.convert_poly_to_cim:ConvertPolyToCimPass",
 }
 
 PASS_SUMMARIES = {
@@ -50,6 +51,7 @@ PASS_SUMMARIES = {
     "cheaper",
     "convert-linalg-to-poly": "turn convolutions and matrix products into kernels of loops",
     "simdram-allocate-rows": "give every vertical object of a simdram program its D rows",
+    "convert-poly-to-cim": "turn mapped kernels into programs of macro instructions",
     "pattern-to-simdram": "named pipeline: pattern-fuse, canonicalize, pattern-narrow, "
     "convert-pattern-to-simdram, simdram-assign-polarity, simdram-allocate-rows; narrow=false and "
     "polarity=false leave out those",

@@ -1,0 +1,173 @@
+"""`convert-poly-to-cim`: mapped kernels become packed tensors and programs of macro instructions.
+
+    %y = poly.kernel ins(%x, %w : ...) outs(%init : ...) domain ... accesses ... cover ... { ... }
+
+becomes
+
+    %p = cim.pack %x shape [...] map affine_map<...> ... : tensor<1x62x62xi8> -> tensor<31360xi8>
+    %q = cim.pack %w shape [...] ... : tensor<1x7x7xi8> -> tensor<2560xi8>
+    %s = cim.launch @kernel_0(%p, %q) {cim.macs = 153664 : i64} : (...) -> tensor<3136xi32>
+    %y = cim.unpack %s into %init shape [...] ... : tensor<3136xi32>, ... -> tensor<1x56x56xi32>
+
+and a `cim.program @kernel_0` of loops, copies and macro steps. A kernel without a cover, macros or
+order gets those of the fewest modelled cycles.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from xdsl.context import Context
+from xdsl.dialects import arith
+from xdsl.dialects.builtin import (
+    AffineMapAttr,
+    DenseIntElementsAttr,
+    IntegerAttr,
+    IntegerType,
+    ModuleOp,
+    TensorType,
+    i8,
+    i16,
+    i32,
+    i64,
+)
+from xdsl.ir import Operation, SSAValue
+from xdsl.ir.affine import AffineExpr, AffineMap
+from xdsl.parser import Parser
+from xdsl.passes import ModulePass
+from xdsl.rewriter import InsertPoint, Rewriter
+from xdsl.utils.hints import isa
+
+from cim_opt.dialects import cim
+from cim_opt.dialects.cim_machine import machine_attribute
+from cim_opt.dialects.poly import KernelOp
+from cim_opt.errors import UserError
+from cim_opt.hardware.cim import CimMachine, load_machine
+from cim_opt.locations import location_of
+from cim_opt.lowering.cim_emit import program
+from cim_opt.lowering.poly_plans import plan_of
+from cim_opt.lowering.poly_kernels import recognise_kernel
+from cim_opt.mapping.cim_code import program as statements_of
+from cim_opt.mapping.cim_packing import Packing, input_packing, output_packing, weight_packing
+from cim_opt.mapping.cim_plan import Plan
+from cim_opt.polyhedral.recognise import Recognised, TensorIndex
+
+
+@dataclass(frozen=True)
+class ConvertPolyToCimPass(ModulePass):
+    """Turns `poly.kernel` into programs for `machine`; see the module's documentation."""
+
+    name = "convert-poly-to-cim"
+
+    machine: str = "cim-32x64-8"
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        machine = load_machine(self.machine)
+        kernels = [inner for inner in op.walk() if isinstance(inner, KernelOp)]
+        for number, kernel in enumerate(kernels):
+            _Lowering(op, kernel, machine, f"kernel_{number}").lower(ctx)
+        op.attributes[cim.MACHINE_ATTRIBUTE] = machine_attribute(machine)
+
+
+class _Lowering:
+    """One kernel."""
+
+    def __init__(self, module: ModuleOp, op: KernelOp, machine: CimMachine, name: str) -> None:
+        self._module, self._op, self._machine, self._name = module, op, machine, name
+
+    def lower(self, ctx: Context) -> None:
+        found = recognise_kernel(self._op)
+        plan, _ = plan_of(self._op, found, self._machine)
+        operands = [self._op.input, self._op.weight]
+        if found.swapped:
+            operands.reverse()
+        input, weight = (self._widened(value, plan.bits) for value in operands)
+        packed = [
+            self._pack(ctx, input, input_packing(plan), found.input),
+            self._pack(ctx, weight, weight_packing(plan), found.weight),
+        ]
+        sums = output_packing(plan)
+        count = _product(sums.shape)
+        launch = cim.LaunchOp(self._name, packed, TensorType(i32, [count]))
+        launch.attributes["cim.macs"] = IntegerAttr(plan.kernel.macs, i64)
+        self._insert(launch)
+        unpack = cim.UnpackOp(
+            launch.result,
+            self._op.init,
+            sums.shape,
+            _map(ctx, sums),
+            sums.bounds,
+            _index(found.output, len(sums.bounds)),
+            _tables(sums),
+        )
+        unpack.location = self._op.location
+        Rewriter.replace_op(self._op, unpack)
+        device = program(self._name, statements_of(plan))
+        first = self._module.body.block.first_op
+        assert first is not None
+        Rewriter.insert_op(device, InsertPoint.before(first))
+
+    def _insert(self, op: Operation) -> None:
+        op.location = self._op.location
+        Rewriter.insert_op(op, InsertPoint.before(self._op))
+
+    def _widened(self, value: SSAValue, bits: int) -> SSAValue:
+        """Elements of `bits` bits: both operands of a macro have the same width."""
+        assert isa(value.type, TensorType)
+        element = value.type.element_type
+        assert isinstance(element, IntegerType)
+        if element.width.data == bits:
+            return value
+        wide = TensorType({8: i8, 16: i16}[bits], value.type.get_shape())
+        extended = arith.ExtSIOp(value, wide)
+        self._insert(extended)
+        return extended.result
+
+    def _pack(
+        self, ctx: Context, value: SSAValue, packing: Packing, index: tuple[TensorIndex, ...]
+    ) -> SSAValue:
+        pack = cim.PackOp(
+            value,
+            packing.shape,
+            _map(ctx, packing),
+            packing.bounds,
+            _index(index, len(packing.bounds)),
+            _tables(packing),
+            packing.divisors if packing.divisors and max(packing.divisors) > 1 else None,
+            cim.table_attribute(packing.dropped) if packing.dropped else None,
+        )
+        self._insert(pack)
+        return pack.packed
+
+
+def _product(shape: tuple[int, ...]) -> int:
+    count = 1
+    for extent in shape:
+        count *= extent
+    return count
+
+
+def _map(ctx: Context, packing: Packing) -> AffineMap:
+    attr = Parser(ctx, packing.map_text).parse_attribute()
+    assert isinstance(attr, AffineMapAttr)
+    return attr.data
+
+
+def _tables(packing: Packing) -> list[DenseIntElementsAttr]:
+    return [cim.table_attribute(table) for table in packing.tables]
+
+
+def _index(indices: tuple[TensorIndex, ...], coordinates: int) -> AffineMap:
+    """Indices of a tensor as functions of a kernel's coordinates."""
+    results: list[AffineExpr] = []
+    for index in indices:
+        total = AffineExpr.constant(index.constant)
+        for term in index.terms:
+            value = AffineExpr.dimension(term.coordinate)
+            if term.divisor != 1:
+                value = value.floor_div(term.divisor)
+            if term.modulus is not None:
+                value = value % term.modulus
+            total = value * term.coefficient + total
+        results.append(total)
+    return AffineMap(coordinates, 0, tuple(results))

@@ -1,0 +1,50 @@
+"""The plan of a `poly.kernel`: what its attributes say, and the fastest choice for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from xdsl.dialects.builtin import IntegerType, TensorType
+from xdsl.utils.hints import isa
+
+from cim_opt.cost.cim_program import time
+from cim_opt.dialects.poly import KernelOp
+from cim_opt.hardware.cim import CimMachine
+from cim_opt.lowering.poly_covers import cover_of
+from cim_opt.mapping.cim_covers import covers_for
+from cim_opt.mapping.cim_plan import Plan
+from cim_opt.mapping.cim_search import Choice, Tiled, best_plan, require
+from cim_opt.polyhedral.kernel import Axis, MacKernel
+from cim_opt.polyhedral.recognise import Recognised
+
+
+def bits_of(op: KernelOp) -> int:
+    """The width at which a kernel multiplies: that of its wider operand."""
+    widths: list[int] = []
+    for value in (op.input, op.weight):
+        assert isa(value.type, TensorType)
+        element = value.type.element_type
+        assert isinstance(element, IntegerType)
+        widths.append(element.width.data)
+    return max(widths)
+
+
+def kernel_of(found: Recognised) -> MacKernel:
+    """The kernel with at least one axis."""
+    kernel = found.kernel
+    if kernel.axes:
+        return kernel
+    channels = kernel.out_channels, kernel.in_channels
+    return MacKernel(kernel.groups, *channels, (Axis(1),))
+
+
+def plan_of(op: KernelOp, found: Recognised, machine: CimMachine) -> tuple[Plan, Choice]:
+    """The plan that a kernel's attributes describe, completed by modelled cycles."""
+    kernel = kernel_of(found)
+    bits = bits_of(op)
+    if op.cover is not None:
+        covers: Sequence[Tiled] = [cover_of(op.cover, kernel)]
+    else:
+        covers = covers_for(kernel, machine.rows, machine.columns_of(bits), "best")
+    choice = require(best_plan(kernel, machine, covers, bits=bits), kernel, machine)
+    return choice.plan, choice

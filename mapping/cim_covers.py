@@ -1,0 +1,78 @@
+"""Covers for whole kernels: which tile of channels an image takes, and the covers of that tile."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Literal
+
+from cim_opt.mapping.cim_search import Tiled, tile_of
+from cim_opt.polyhedral.cover import im2col, rectangle
+from cim_opt.polyhedral.cover_choice import candidates
+from cim_opt.polyhedral.kernel import MacKernel, Point
+
+Mapping = Literal["im2col", "rectangles", "covers", "best"]
+MAPPINGS: tuple[Mapping, ...] = ("im2col", "rectangles", "covers", "best")
+_MOST_IMAGES = 256
+"""Images of one tile; deeper kernels are cut into tiles of input channels."""
+
+
+def covers_for(kernel: MacKernel, rows: int, columns: int, mapping: Mapping) -> list[Tiled]:
+    """The covers of one family for a macro of rows x columns, each with its tile of channels."""
+    found: list[Tiled] = []
+    if mapping in ("im2col", "best"):
+        found.append(_im2col(kernel, rows, columns))
+    if mapping in ("rectangles", "best"):
+        found += _rectangles(kernel, rows, columns)
+    if mapping in ("covers", "best"):
+        found += _candidates(kernel, rows, columns)
+    return list(dict.fromkeys(found))
+
+
+def _depth(kernel: MacKernel, rows: int) -> int:
+    """Input channels of a tile."""
+    if kernel.taps == 1:
+        return min(kernel.in_channels, rows)
+    if kernel.depth <= rows * _MOST_IMAGES:
+        return kernel.in_channels
+    return max(1, rows * _MOST_IMAGES // kernel.taps)
+
+
+def _im2col(kernel: MacKernel, rows: int, columns: int) -> Tiled:
+    channels = min(kernel.out_channels, columns), _depth(kernel, rows)
+    return Tiled(im2col(tile_of(kernel, channels), rows, columns), channels)
+
+
+def _rectangles(kernel: MacKernel, rows: int, columns: int) -> Iterator[Tiled]:
+    for block in _blocks(kernel, columns):
+        size = 1
+        for extent in block:
+            size *= extent
+        channels = min(kernel.out_channels, max(1, columns // size)), _depth(kernel, rows)
+        tile = tile_of(kernel, channels)
+        for strip in (None, *range(kernel.rank)):
+            yield Tiled(rectangle(tile, block, rows, columns, strip=strip), channels)
+
+
+def _blocks(kernel: MacKernel, columns: int) -> Iterator[Point]:
+    """Blocks of at most `columns` outputs along the axes along which windows slide."""
+    room = columns // min(kernel.out_channels, columns)
+    yield from _boxes(kernel, 0, room)
+
+
+def _boxes(kernel: MacKernel, axis: int, room: int) -> Iterator[Point]:
+    if axis == kernel.rank:
+        yield ()
+        return
+    along = kernel.axes[axis]
+    most = min(room, along.outputs) if along.taps > 1 else 1
+    for size in range(1, most + 1):
+        for rest in _boxes(kernel, axis + 1, room // size):
+            yield (size, *rest)
+
+
+def _candidates(kernel: MacKernel, rows: int, columns: int) -> Iterator[Tiled]:
+    channels = min(kernel.out_channels, columns), _depth(kernel, rows)
+    if kernel.taps == 1 or channels[0] == columns:
+        return
+    for cover in candidates(tile_of(kernel, channels), rows, columns):
+        yield Tiled(cover, channels)
