@@ -6,7 +6,8 @@ computed by the host. Tensors are views (`simdram_views`), so nested patterns st
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Generator, Sequence
+from contextlib import contextmanager
 
 from xdsl.dialects import arith, math, scf, tensor
 from xdsl.dialects.builtin import (
@@ -40,6 +41,8 @@ from cim_opt.lowering.simdram_views import (
     SharedView,
     View,
 )
+from cim_opt.mapping.ranges import Range
+from cim_opt.passes.range_analysis import RULES
 
 UNROLL = 8
 """Loops of at most so many rounds are unrolled; others stay loops of the host."""
@@ -150,10 +153,14 @@ class BodyVectorizer:
                 return [self._scalar_op(op, operands)]
 
     def _extract(self, view: View, index: Value) -> Value:
-        if self.guards and isinstance(index, Scalar):
+        if self.guards and not isinstance(index, SSAValue):
             # Both branches are evaluated: this index may be one that the branch is to keep out.
             last = max(view.length - 1, 0)
-            index = Scalar(self.emit.value(self.emit.minimum(index.ssa, last)))
+            if isinstance(index, Number):
+                kept = index.value if 0 <= index.value <= last else last
+                index = Number(kept, index.type)
+            else:
+                index = Scalar(self.emit.value(self.emit.minimum(index.ssa, last)))
         return view.pick(self.vectors, index)
 
     def _constant(self, op: arith.ConstantOp) -> Item:
@@ -185,6 +192,9 @@ class BodyVectorizer:
         return self._on_lanes(op, operands)
 
     def _on_host(self, op: Operation, operands: Sequence[Value]) -> Value:
+        known = _folded(op, operands)
+        if known is not None:
+            return known
         hosts = [self.vectors.host(v) for v in operands if not isinstance(v, SSAValue)]
         key = (type(op), *hosts, *op.properties.values(), op.results[0].type)
         copy = self.emit.once(
@@ -231,11 +241,17 @@ class BodyVectorizer:
         condition = self.scalar(values[op.cond])
         if not op.results:
             return []
-        self.guards += 1
-        then = self._run(op.true_region.block, dict(values))
-        otherwise = self._run(op.false_region.block, dict(values))
-        self.guards -= 1
+        with self._guarded(self.guards + 1):
+            then = self._run(op.true_region.block, dict(values))
+            otherwise = self._run(op.false_region.block, dict(values))
         return [self._choose(condition, yes, no) for yes, no in zip(then, otherwise, strict=True)]
+
+    @contextmanager
+    def _guarded(self, guards: int) -> Generator[None]:
+        """So many `scf.if` are around what is evaluated meanwhile."""
+        before, self.guards = self.guards, guards
+        yield
+        self.guards = before
 
     def _choose(self, condition: Value, then: Item, otherwise: Item) -> Item:
         if isinstance(then, View) and isinstance(otherwise, View):
@@ -319,11 +335,14 @@ class BodyVectorizer:
     def _pattern(self, op: PatternOp, operands: Sequence[Item]) -> Sequence[Item]:
         inputs, shared = operands[: len(op.inputs)], operands[len(op.inputs) :]
         owners = self._owners(op, inputs)
+        # Elements may be asked for outside of a branch, and are still guarded by it.
+        guards = self.guards
 
         def result(number_: int) -> Callable[[Index], Value]:
             def compute(index: Index) -> Value:
-                args = [*self._slices(op, inputs, index), *shared]
-                return self.scalar(self.run(op.body.block, args)[number_])
+                with self._guarded(max(guards, self.guards)):
+                    args = [*self._slices(op, inputs, index), *shared]
+                    return self.scalar(self.run(op.body.block, args)[number_])
 
             return compute
 
@@ -367,6 +386,19 @@ class BodyVectorizer:
         # The first round apart: with a number for the accumulator it often costs nothing.
         first = step(Number(0, IndexType()), inits)
         return self.repeat(1, owners, 1, first, step, op)
+
+
+def _folded(op: Operation, operands: Sequence[Value]) -> Number | None:
+    """The result of an operation on numbers that are known now."""
+    ranges: list[Range] = []
+    for value in operands:
+        if not isinstance(value, Number):
+            return None
+        ranges.append(Range.constant(bits_of(value.type), value.value))
+    rule = RULES.get(op.name)
+    found = rule(op, ranges) if rule is not None else []
+    known = found[0].value if len(found) == 1 and found[0] is not None else None
+    return None if known is None else number(known, op.results[0].type)
 
 
 def _length(attr: Attribute, op: Operation) -> int:

@@ -207,6 +207,43 @@ BODIES = {
         "%f = %t : tensor<8xi32>, %k = %g : i32",
         ", %t: tensor<8xi32>, %g: i32",
     ),
+    # The element is asked for after the branch.
+    "a guarded index in a nested pattern": mapped(
+        """%n = arith.constant 8 : i32
+        %zero = arith.constant 0 : index
+        %c = arith.cmpi ult, %k, %n : i32
+        %two = tensor.from_elements %x, %x : tensor<2xi32>
+        %l = scf.if %c -> (tensor<2xi32>) {
+          %m2 = pattern.map(%z in %two : tensor<2xi32>)
+              shared(%g2 = %f : tensor<8xi32>, %k2 = %k : i32) -> tensor<2xi32> {
+            %i = arith.index_cast %k2 : i32 to index
+            %e = tensor.extract %g2[%i] : tensor<8xi32>
+            %s = arith.addi %z, %e : i32
+            pattern.yield %s : i32
+          }
+          scf.yield %m2 : tensor<2xi32>
+        } else {
+          scf.yield %two : tensor<2xi32>
+        }
+        %y = tensor.extract %l[%zero] : tensor<2xi32>""",
+        INT,
+        "%f = %t : tensor<8xi32>, %k = %g : i32",
+        ", %t: tensor<8xi32>, %g: i32",
+    ),
+    "a guarded index that is a number": mapped(
+        """%n = arith.constant 8 : i32
+        %c = arith.cmpi ult, %k, %n : i32
+        %i = arith.constant 9 : index
+        %y = scf.if %c -> (i32) {
+          %e = tensor.extract %f[%i] : tensor<8xi32>
+          scf.yield %e : i32
+        } else {
+          scf.yield %x : i32
+        }""",
+        INT,
+        "%f = %t : tensor<8xi32>, %k = %g : i32",
+        ", %t: tensor<8xi32>, %g: i32",
+    ),
 }
 ARGUMENTS = {
     ", %t: tensor<8xi32>, %g: i32": (vector("i32", 8), np.int32(100)),
@@ -402,6 +439,27 @@ def test_histogram(bins: int, weight: str, small: str) -> None:
 def operations(result: RunResult, kind: type) -> list[object]:
     assert result.lowered is not None
     return [op for op in result.lowered.walk() if isinstance(op, kind)]
+
+
+def test_numbers_are_computed_when_lowering(small: str) -> None:
+    """Shifts by what comes out are shifts by a constant, and the host has nothing to do."""
+    text = mapped(
+        """%one = arith.constant 1 : i32
+        %two = arith.addi %one, %one : i32
+        %m = arith.constant -8 : i32
+        %half = arith.divsi %m, %two : i32
+        %low = arith.trunci %half : i32 to i3
+        %four = arith.extui %low : i3 to i32
+        %less = arith.cmpi slt, %half, %four : i32
+        %by = arith.select %less, %four, %m : i32
+        %y = arith.shrsi %x, %by : i32"""
+    )
+    run = run_checked(text, vector("i32", 99), machine=small, narrow=False)
+    assert run.lowered is not None
+    amounts = [op.amount for op in run.lowered.walk() if isinstance(op, BbopOp)]
+    assert [amount.value.data for amount in amounts if amount is not None] == [4]
+    names = {op.name for op in run.lowered.walk()}
+    assert not names & {"arith.divsi", "arith.trunci", "arith.extui", "arith.cmpi", "arith.select"}
 
 
 def test_a_scalar_that_the_host_knows_takes_no_transposition(small: str) -> None:
