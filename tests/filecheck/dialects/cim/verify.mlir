@@ -105,6 +105,7 @@ cim.program @k(%x: index, %n: i32) {
 
 // CHECK: a program ends in cim.return
 cim.program @k(%x: index) {
+  "test.termop"() : () -> ()
 }
 
 // -----
