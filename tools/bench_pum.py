@@ -40,13 +40,14 @@ SETS = ("A", "B")
 class Variant:
     """What a column changes: microprograms, how products and divisions are charged, and the rest.
 
-    `scalars`: a stage may give one operand of its products as scalars; `narrow`: with declared
-    ranges.
+    `polarity`: values may be stored complemented; `scalars`: a stage may give one operand of its
+    products as scalars; `narrow`: with declared ranges.
     """
 
     library: str
     products: Products
     divisions: Divisions = "issued"
+    polarity: bool = False
     scalars: bool = False
     narrow: bool = False
 
@@ -58,10 +59,12 @@ VARIANTS = {
     "modulo": Variant("simdram", "objects", "published"),
     # Shorter microprograms.
     "programs": Variant("cim-opt", "objects"),
+    # Values complemented where that saves commands.
+    "polarity": Variant("cim-opt", "objects", polarity=True),
     # Products with scalars that the host knows, by their digits.
-    "own_library": Variant("cim-opt", "issued", scalars=True),
+    "own_library": Variant("cim-opt", "issued", polarity=True, scalars=True),
     # Inputs declared as 8-bit numbers.
-    "narrowed": Variant("cim-opt", "issued", scalars=True, narrow=True),
+    "narrowed": Variant("cim-opt", "issued", polarity=True, scalars=True, narrow=True),
     # All but the shorter microprograms, at the original widths.
     "published_library": Variant("simdram", "issued", "published", scalars=True),
 }
@@ -70,7 +73,8 @@ SWITCHES = {
     "by_mapping": ("baseline", "published"),
     "by_modulo": ("published", "modulo"),
     "by_programs": ("modulo", "programs"),
-    "by_scalars": ("programs", "own_library"),
+    "by_polarity": ("programs", "polarity"),
+    "by_scalars": ("polarity", "own_library"),
     "by_narrowing": ("own_library", "narrowed"),
 }
 """Switches, and the columns without and with it: each factor is on top of those before."""
@@ -126,7 +130,11 @@ def count_part(part: Part, variant: Variant) -> CountReport:
         declare_ranges(function, part)
     lengths = [_shape(arg.type) for arg in function.body.block.args]
     pipeline = PatternToSimdramPipeline(
-        machine=MACHINE, library=variant.library, mapping=part.mapping, narrow=variant.narrow
+        machine=MACHINE,
+        library=variant.library,
+        mapping=part.mapping,
+        narrow=variant.narrow,
+        polarity=variant.polarity,
     )
     return _counted(pipeline, module, function.sym_name.data, lengths, variant)
 
