@@ -146,8 +146,8 @@ def recognise(
             raise UserError(f"loop {name} has {extent} iterations", "it has at least one")
     input, weight, output = accesses
     first, second = shapes or (None, None)
-    nest = _Nest(tuple(extents), names, input, weight, output, first)
-    swapped = _Nest(tuple(extents), names, weight, input, output, second)
+    nest = _Nest(tuple(extents), names, input, weight, output, first, second)
+    swapped = _Nest(tuple(extents), names, weight, input, output, second, first)
     try:
         found = nest.recognised(swapped=False)
     except UserError:
@@ -156,7 +156,7 @@ def recognise(
         except UserError:
             pass  # the operands as they stand say better what is wrong
         raise
-    if found.kernel.out_channels > 1 or found.kernel.taps > 1:
+    if found.kernel.out_channels > 1 or any(map(_overlaps, found.kernel.axes)):
         return found
     # Weights of one output channel fill one column of a macro; those of the other operand more.
     try:
@@ -164,6 +164,11 @@ def recognise(
     except UserError:
         return found
     return other if other.kernel.out_channels > 1 else found
+
+
+def _overlaps(axis: Axis) -> bool:
+    """Whether outputs next to each other read the same inputs."""
+    return axis.outputs > 1 and axis.stride <= axis.dilation * (axis.taps - 1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,10 +194,13 @@ class _Nest:
     weight: Access
     output: Access
     shape: Sequence[int] | None
+    weight_shape: Sequence[int] | None
 
     def recognised(self, swapped: bool) -> Recognised:
         for what, access in self._accesses():
             self._check_diagonal(what, access)
+        if swapped:
+            self._check_weights_inside()
         turned = self._turn_around()
         roles: list[Role] = [self._role(loop) for loop in range(len(self.extents))]
         self._find_taps(roles)
@@ -239,6 +247,16 @@ class _Nest:
                     f"loop {name} moves along indices {rows[0]} and {rows[1]} of the {what}",
                     "a kernel reads no diagonals: each loop is in one index of an operand",
                 )
+
+    def _check_weights_inside(self) -> None:
+        """An input that is padded cannot be the weights."""
+        for row, offset, size in zip(
+            self.weight.matrix, self.weight.offsets, self.weight_shape or (), strict=False
+        ):
+            ends = [value * (n - 1) for value, n in zip(row, self.extents, strict=True)]
+            low, high = sum(min(e, 0) for e in ends), sum(max(e, 0) for e in ends)
+            if offset + low < 0 or offset + high >= size:
+                raise UserError("the weights are padded", "zeros surround the input only")
 
     def _turn_around(self) -> tuple[int, ...]:
         """Lets the loops that go backwards through the input go forwards; gives these."""

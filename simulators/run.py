@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from xdsl.context import Context
-from xdsl.dialects.builtin import ModuleOp
+from xdsl.dialects.builtin import DYNAMIC_INDEX, ModuleOp, TensorType
 from xdsl.dialects.func import FuncOp
 from xdsl.passes import ModulePass
 from xdsl.traits import SymbolTable
 from xdsl.universe import Universe
 from xdsl.utils.arg_spec import ArgSpec
 from xdsl.utils.exceptions import VerifyException
+from xdsl.utils.hints import isa
 
 from cim_opt.dialects import cim, simdram, upmem
 from cim_opt.errors import UserError
@@ -169,6 +170,8 @@ def run_program(
     options = {"machine": machine or DEFAULT_MACHINES.get(target, ""), **(pipeline_options or {})}
     if target == "simdram" and simdram_options.library is not None:
         options = {"library": simdram_options.library, **options}
+    if target == "cim":
+        options = {**_sizes(module, entry, args), **options}
     lowered_for = target_of(module)
     if lowered_for is not None:
         _check_lowered(lowered_for, target, machine, pipeline_options)
@@ -193,6 +196,21 @@ def run_program(
         with steps.step("compare", "comparing with the reference"):
             compared = _compare(module, entry, args, expected, outputs)
     return RunResult(target, report.machine, outputs, report, compared, lowered, steps.seconds)
+
+
+def _sizes(module: ModuleOp, entry: str, args: Sequence[Values]) -> dict[str, Option]:
+    """Options that tell a pipeline the lengths `?` of the entry's arguments; none without such."""
+    function = SymbolTable.lookup_symbol(module, entry)
+    if not isinstance(function, FuncOp):
+        return {}
+    sizes = [
+        got
+        for type, value in zip(function.function_type.inputs, args, strict=False)
+        if isa(type, TensorType)
+        for want, got in zip(type.get_shape(), np.shape(value), strict=False)
+        if want == DYNAMIC_INDEX
+    ]
+    return {"sizes": tuple(sizes), "entry": entry} if sizes else {}
 
 
 def target_of(module: ModuleOp) -> str | None:

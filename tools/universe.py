@@ -34,6 +34,7 @@ PASSES = {
         "cim_opt.lowering.convert_pattern_to_simdram:ConvertPatternToSimdramPass"
     ),
     "simdram-assign-polarity": "cim_opt.passes.simdram_assign_polarity:SimdramAssignPolarityPass",
+    "convert-pattern-to-poly": "cim_opt.lowering.convert_pattern_to_poly:ConvertPatternToPolyPass",
     "convert-linalg-to-poly": "cim_opt.lowering.convert_linalg_to_poly:ConvertLinalgToPolyPass",
     "simdram-allocate-rows": "cim_opt.passes.simdram_allocate_rows:SimdramAllocateRowsPass",
     "pattern-to-simdram": "cim_opt.passes.pipelines:PatternToSimdramPipeline",
@@ -49,6 +50,7 @@ PASS_SUMMARIES = {
     "convert-pattern-to-simdram": "turn pattern operations into bbops on vertical objects",
     "simdram-assign-polarity": "store objects of a simdram program complemented where that is "
     "cheaper",
+    "convert-pattern-to-poly": "turn patterns that sum products into kernels of loops",
     "convert-linalg-to-poly": "turn convolutions and matrix products into kernels of loops",
     "simdram-allocate-rows": "give every vertical object of a simdram program its D rows",
     "convert-poly-to-cim": "turn mapped kernels into programs of macro instructions",
