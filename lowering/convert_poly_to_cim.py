@@ -41,16 +41,13 @@ from xdsl.utils.hints import isa
 from cim_opt.dialects import cim
 from cim_opt.dialects.cim_machine import machine_attribute
 from cim_opt.dialects.poly import KernelOp
-from cim_opt.errors import UserError
 from cim_opt.hardware.cim import CimMachine, load_machine
-from cim_opt.locations import location_of
 from cim_opt.lowering.cim_emit import program
-from cim_opt.lowering.poly_plans import plan_of
 from cim_opt.lowering.poly_kernels import recognise_kernel
+from cim_opt.lowering.poly_plans import plan_of
 from cim_opt.mapping.cim_code import program as statements_of
 from cim_opt.mapping.cim_packing import Packing, input_packing, output_packing, weight_packing
-from cim_opt.mapping.cim_plan import Plan
-from cim_opt.polyhedral.recognise import Recognised, TensorIndex
+from cim_opt.polyhedral.recognise import TensorIndex
 
 
 @dataclass(frozen=True)
@@ -165,7 +162,7 @@ def _index(indices: tuple[TensorIndex, ...], coordinates: int) -> AffineMap:
         for term in index.terms:
             value = AffineExpr.dimension(term.coordinate)
             if term.divisor != 1:
-                value = value.floor_div(term.divisor)
+                value = value // term.divisor
             if term.modulus is not None:
                 value = value % term.modulus
             total = value * term.coefficient + total

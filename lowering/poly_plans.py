@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import IntegerType, TensorType
 from xdsl.utils.hints import isa
 
-from cim_opt.cost.cim_program import time
 from cim_opt.dialects.poly import KernelOp
 from cim_opt.hardware.cim import CimMachine
 from cim_opt.lowering.poly_covers import cover_of

@@ -16,6 +16,7 @@ from cim_opt.mapping.cim_statements import (
     Set,
     Statement,
     repeat,
+    without_unused,
 )
 
 INPUT, WEIGHTS, OUTPUT = "x", "w", "y"
@@ -58,7 +59,7 @@ def program(plan: Plan) -> list[Statement]:
     group = [*repeat(plan.output_tiles, tile), Set(INPUT, INPUT, per_group)]
     # While sums leave as they come, their address is advanced before it is used.
     back = 0 if plan.accumulates else plan.set_sums * SUM_BYTES
-    return [Set(_NEXT_OUTPUT, OUTPUT, -back), *repeat(plan.group_tiles, group)]
+    return without_unused([Set(_NEXT_OUTPUT, OUTPUT, -back), *repeat(plan.group_tiles, group)])
 
 
 def _chunks(plan: Plan, chunk: list[Statement]) -> list[Statement]:
@@ -162,7 +163,7 @@ def _finish(plan: Plan, store: bool) -> tuple[list[Statement], list[Statement]]:
 
 
 def _join(plan: Plan, partial: int, target: str | int) -> list[Statement]:
-    """Adds the sums of macros that work on rounds of the same outputs, the last time to `target`."""
+    """Adds sums of macros that work on rounds of the same outputs, the last of it to `target`."""
     adds: list[Statement] = []
     left = plan.split.rounds
     size = plan.set_sums

@@ -64,7 +64,8 @@ def best_plan(
     best: Choice | None = None
     for tiled in covers:
         placement = place(tiled.cover, tile_of(kernel, tiled.channels))
-        if placement is None:
+        # Images that take different columns would need several orders of the sums.
+        if placement is None or len(placement.columns) > machine.columns_of(bits):
             continue
         for plan in plans(kernel, machine, tiled, placement, bits, movement):
             if best is not None and _least_cycles(plan) > best.rank[0]:

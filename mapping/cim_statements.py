@@ -103,7 +103,7 @@ def _assigned(body: Sequence[Statement]) -> Iterator[str]:
 
 
 def read_first(body: Sequence[Statement]) -> list[str]:
-    """The variables that a body reads before it sets them: what a loop hands from round to round."""
+    """The variables that a body reads before it sets them; a loop hands them on."""
     first: dict[str, None] = {}
     _read(body, set(), first)
     return list(first)
@@ -135,3 +135,27 @@ def _operands(statement: Statement) -> tuple[Variable, ...]:
             return (statement.target,)
         case Repeat():
             return ()
+
+
+def without_unused(
+    statements: Sequence[Statement], wanted: frozenset[str] = frozenset()
+) -> list[Statement]:
+    """The statements without assignments that nobody reads; `wanted` are read afterwards."""
+    kept: list[Statement] = []
+    for statement in reversed(statements):
+        if isinstance(statement, Set) and statement.target not in wanted:
+            continue
+        if isinstance(statement, Repeat):
+            inside = wanted | frozenset(read_first(statement.body))
+            body = tuple(without_unused(statement.body, inside))
+            # What only served an assignment that is gone is gone as well.
+            while (fewer := wanted | frozenset(read_first(body))) != inside:
+                inside, body = fewer, tuple(without_unused(body, fewer))
+            statement = Repeat(statement.count, body)
+            wanted = inside
+        else:
+            if isinstance(statement, Set):
+                wanted -= {statement.target}
+            wanted |= {name for name in _operands(statement) if isinstance(name, str)}
+        kept.append(statement)
+    return kept[::-1]
