@@ -9,10 +9,10 @@ B2, for D <= R: let q be the greatest number of outputs whose whole windows lie 
 q outputs of a step are done in that step alone, all others take two columns of some steps:
 2 * N <= (C + q) * steps when q < C.
 
-q by exhaustion: pushing a set of outputs towards the origin along one axis never adds inputs,
-because windows are intervals along every axis (outputs that dilation keeps apart share nothing,
-so one residue class is best). So only sets that are closed downwards have to be looked at, and
-those with fewer than C outputs are few.
+q by exhaustion: outputs of other groups, or that dilation keeps apart, share nothing. Among the
+others windows are intervals along every axis, and pushing a set of outputs towards the origin
+along one axis never adds inputs. So only sets that are closed downwards have to be looked at, and
+those with fewer than C outputs are few; then the inputs are divided among sets that share nothing.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from functools import lru_cache
 from itertools import product
 from math import gcd
 
-from cim_opt.polyhedral.kernel import Axis, MacKernel, Point
+from cim_opt.polyhedral.kernel import MacKernel, Point
 
 MOST_OUTPUTS = 20
 """Sets of outputs that are looked at; more columns than this are bounded without B2."""
@@ -92,42 +92,63 @@ def utilisation(kernel: MacKernel, rows: int, columns: int, steps: int) -> float
 def shared_outputs(kernel: MacKernel, rows: int, most: int) -> int:
     """q: the most outputs whose windows lie in `rows` inputs together; looks up to `most`.
 
-    0 when not even one window does.
+    0 when not even one window does. Never too small; where dilation divides an axis into residue
+    classes of different sizes, all are taken to be as large as the largest.
     """
-    spans = tuple(_span(axis) for axis in kernel.axes if axis.outputs > 1)
-    still = 1
+    spans: list[Span] = []
+    still, classes = 1, kernel.groups
     for axis in kernel.axes:
-        still *= axis.taps if axis.outputs == 1 else 1
+        divisor = gcd(axis.stride, axis.dilation)
+        phases = min(axis.dilation // divisor, axis.outputs)
+        classes *= phases
+        if axis.outputs == phases:
+            still *= axis.taps
+        else:
+            spans.append((-(-axis.outputs // phases), axis.taps, axis.stride // divisor))
     room = rows // (still * kernel.in_channels)
-    positions = _positions_within(spans, room, -(-most // kernel.out_channels))
-    return min(most, positions * kernel.out_channels)
+    wanted = -(-most // kernel.out_channels)
+    reaches = _least_reaches(tuple(spans), room, wanted)
+    return min(most, kernel.out_channels * _divided(reaches, room, min(classes, wanted)))
 
 
-def _span(axis: Axis) -> tuple[int, int, int]:
-    """(outputs, taps, stride) of the outputs of one residue class, as if there were no others."""
-    divisor = gcd(axis.stride, axis.dilation)
-    phases = axis.dilation // divisor
-    return -(-axis.outputs // phases), axis.taps, axis.stride // divisor
+Span = tuple[int, int, int]
+"""(outputs, taps, stride) of the outputs of one residue class, as if there were no others."""
+
+
+def _divided(reaches: tuple[int, ...], room: int, classes: int) -> int:
+    """The most positions in `classes` sets that share no input, with `room` inputs in all."""
+    best = [0] * (room + 1)
+    for _ in range(classes):
+        more = list(best)
+        for size, reach in enumerate(reaches, start=1):
+            for left in range(room - reach + 1):
+                more[left + reach] = max(more[left + reach], best[left] + size)
+        if more == best:
+            break
+        best = more
+    return max(best)
 
 
 @lru_cache(maxsize=1024)
-def _positions_within(spans: tuple[tuple[int, int, int], ...], room: int, most: int) -> int:
-    """The largest set of positions, closed downwards, whose windows have at most `room` inputs."""
+def _least_reaches(spans: tuple[Span, ...], room: int, most: int) -> tuple[int, ...]:
+    """Fewest inputs that 1, 2, .. positions of a class need: up to `room` inputs, `most` positions.
+
+    Over all sets of positions that are closed downwards.
+    """
     windows = list(product(*(range(taps) for _, taps, _ in spans)))
-    if len(windows) > room:
-        return 0
     level: set[frozenset[Point]] = {frozenset({tuple(0 for _ in spans)})}
-    size = 1
-    while size < most:
-        grown = {bigger for kept in level for bigger in _grown(kept, spans)}
-        level = {s for s in grown if _reach(s, windows, spans) <= room}
+    reaches: list[int] = []
+    while len(reaches) < most:
+        reach = {kept: _reach(kept, windows, spans) for kept in level}
+        level = {kept for kept in level if reach[kept] <= room}
         if not level:
             break
-        size += 1
-    return size
+        reaches.append(min(reach[kept] for kept in level))
+        level = {bigger for kept in level for bigger in _grown(kept, spans)}
+    return tuple(reaches)
 
 
-def _grown(kept: frozenset[Point], spans: tuple[tuple[int, int, int], ...]):
+def _grown(kept: frozenset[Point], spans: tuple[Span, ...]):
     """The sets with one position more that are closed downwards too."""
     for position in kept:
         for axis, (outputs, _, _) in enumerate(spans):
@@ -139,9 +160,7 @@ def _grown(kept: frozenset[Point], spans: tuple[tuple[int, int, int], ...]):
                 yield kept | {more}
 
 
-def _reach(
-    kept: frozenset[Point], windows: list[Point], spans: tuple[tuple[int, int, int], ...]
-) -> int:
+def _reach(kept: frozenset[Point], windows: list[Point], spans: tuple[Span, ...]) -> int:
     """How many inputs the windows of these positions have together."""
     strides = [stride for _, _, stride in spans]
     return len(

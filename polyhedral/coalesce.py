@@ -25,7 +25,7 @@ def digits(numbers: Integers, sizes: Sequence[int]) -> Integers:
     columns: list[Integers] = []
     for weight, size in zip(weights(sizes), sizes, strict=True):
         columns.append(numbers // weight % size)
-    return np.array(columns, dtype=np.int64).reshape(len(sizes), -1).T
+    return np.array(columns, dtype=np.int64).reshape(len(sizes), len(numbers)).T
 
 
 def weights(sizes: Sequence[int]) -> tuple[int, ...]:

@@ -39,6 +39,11 @@ def check_schedule(
             f"it has {space.dim(isl.dim_type.in_)} loops and {depth} results; the kernel has "
             f"{domain.dim(isl.dim_type.set)} loops",
         )
+    if not space.domain().get_space().is_equal(domain.get_space()):
+        raise UserError(
+            f"the schedule is for iterations {space.get_tuple_name(isl.dim_type.in_)}[..]",
+            f"the kernel's are {domain.get_tuple_name()}[..]",
+        )
     _check_complete(domain, space)
     placed = space.intersect_domain(domain)
     for place, (name, most) in enumerate((("macro", macros), ("row", rows), ("column", columns))):
