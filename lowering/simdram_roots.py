@@ -19,7 +19,7 @@ from cim_opt.dialects.simdram import CompactOp, TransposeOp
 from cim_opt.lowering.emit import Index
 from cim_opt.lowering.host_vectors import empty, insert_at, length_of
 from cim_opt.lowering.simdram_blocks import ColumnBlocks, scalar_type
-from cim_opt.lowering.simdram_body import Item
+from cim_opt.lowering.simdram_body import UNROLL, Item
 from cim_opt.lowering.simdram_tables import Tables
 from cim_opt.lowering.simdram_values import VectorEmitter, bits_of, number
 from cim_opt.lowering.simdram_vectors import Vectors, as_vec, read
@@ -225,10 +225,16 @@ class Roots:
         blocks: ColumnBlocks,
         lanes: VectorEmitter,
         first: Sequence[SSAValue],
+        unrolled: int = 1,
     ) -> list[SSAValue]:
-        if blocks.size == 1:
-            return list(first)
-        with self.emit.loop(1, blocks.size, 1, first) as loop:
+        """Accumulators after all owners of the lanes' blocks; the `unrolled` first are no loop."""
+        current = list(first)
+        for index in range(1, unrolled):
+            items = self.vectors.fold_step(op, current, Positions(index, blocks.size), lanes)
+            current = [as_vec(lanes, item) for item in items]
+        if blocks.size == unrolled:
+            return current
+        with self.emit.loop(unrolled, blocks.size, 1, current) as loop:
             positions = Positions(loop.index, blocks.size)
             items = self.vectors.fold_step(op, loop.carried, positions, lanes)
             loop.next = [as_vec(lanes, item) for item in items]
@@ -267,35 +273,36 @@ class Roots:
     # -- scan ----------------------------------------------------------------------------------
 
     def scan(self, op: ScanOp) -> list[SSAValue]:
-        """Blocks are folded, the host scans their totals, then every lane scans its block."""
+        """Blocks are folded, the host scans their totals, then every lane scans its block.
+
+        The first owners of each lane are gone through outside of the two loops, so that their
+        objects are brought in once: all of them where a block is known to be short.
+        """
         emit = self.emit
         blocks = self._column_blocks(op)
+        size = blocks.size
+        unrolled = size if isinstance(size, int) and size <= UNROLL else 1
         inits = [self.vectors.values[value] for value in op.inits]
         lanes = VectorEmitter(emit, blocks.used)
         first = self.first_step(op, Positions(0, blocks.size), lanes)
         totals = [
             read(emit, vec, empty(emit, scalar_type(init), blocks.used), 0, 1)
-            for vec, init in zip(self._fold_blocks(op, blocks, lanes, first), op.inits, strict=True)
+            for vec, init in zip(
+                self._fold_blocks(op, blocks, lanes, first, unrolled), op.inits, strict=True
+            )
         ]
         offsets = self._host_op(ScanOp, op, totals, inits)
         offsets.properties["exclusive"] = UnitAttr()
         begins = [self._transposed(value, blocks.used) for value in emit.insert(offsets).results]
         dests = [empty(emit, scalar_type(init), blocks.owners) for init in op.inits]
-        count = len(begins)
-        with emit.loop(0, blocks.size, 1, [*begins, *dests]) as loop:
-            before, placed = loop.carried[:count], loop.carried[count:]
-            positions = Positions(loop.index, blocks.size)
-            items = self.vectors.fold_step(op, before, positions, lanes)
-            after = [as_vec(lanes, item) for item in items]
-            shown = before if op.exclusive is not None else after
-            loop.next = [
-                *after,
-                *(
-                    read(emit, vec, dest, loop.index, blocks.size)
-                    for vec, dest in zip(shown, placed, strict=True)
-                ),
-            ]
-        results = list(loop.results[count:])
+        carried = [*begins, *dests]
+        for index in range(unrolled):
+            carried = self._scan_step(op, blocks, lanes, index, carried)
+        if blocks.size != unrolled:
+            with emit.loop(unrolled, blocks.size, 1, carried) as loop:
+                loop.next = self._scan_step(op, blocks, lanes, loop.index, loop.carried)
+            carried = list(loop.results)
+        results = carried[len(begins) :]
         if blocks.rest == 0:
             return results
         carry = self.host_fold(op, totals, inits)
@@ -307,6 +314,26 @@ class Roots:
             insert_at(emit, part, whole, start)
             for part, whole in zip(emit.insert(tail).results, results, strict=True)
         ]
+
+    def _scan_step(
+        self,
+        op: ScanOp,
+        blocks: ColumnBlocks,
+        lanes: VectorEmitter,
+        index: Index,
+        carried: Sequence[SSAValue],
+    ) -> list[SSAValue]:
+        """Accumulators after each lane's owner `index`, and the results with those shown there."""
+        count = len(op.inits)
+        before, placed = carried[:count], carried[count:]
+        items = self.vectors.fold_step(op, before, Positions(index, blocks.size), lanes)
+        after = [as_vec(lanes, item) for item in items]
+        shown = before if op.exclusive is not None else after
+        reads = [
+            read(self.emit, vec, dest, index, blocks.size)
+            for vec, dest in zip(shown, placed, strict=True)
+        ]
+        return [*after, *reads]
 
     def _transposed(self, value: SSAValue, count: Index) -> SSAValue:
         emit = self.emit

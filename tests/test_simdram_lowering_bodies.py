@@ -10,6 +10,7 @@ from xdsl.dialects.func import FuncOp
 
 from cim_opt.dialects.simdram import BbopOp, FillOp, MulScalarOp, Opcode, TransposeOp
 from cim_opt.simulators.run import RunResult
+from cim_opt.simulators.simdram_report import SimdramReport
 
 V = "tensor<?xi32>"
 LENGTHS = (0, 1, 63, 64, 65, 97, 401)
@@ -439,6 +440,24 @@ def test_histogram(bins: int, weight: str, small: str) -> None:
 def operations(result: RunResult, kind: type) -> list[object]:
     assert result.lowered is not None
     return [op for op in result.lowered.walk() if isinstance(op, kind)]
+
+
+@pytest.mark.parametrize(("length", "static", "transposed"), [(300, True, 6), (300, False, 11)])
+def test_a_scan_brings_its_first_elements_in_once(
+    length: int, static: bool, transposed: int, small: str
+) -> None:
+    """Five a lane and the offsets; of an unknown length four come twice, and the rest is asked."""
+    vec = f"tensor<{length if static else '?'}xi32>"
+    text = f"""func.func @main(%a: {vec}, %init: i32) -> {vec} {{
+      %r = pattern.scan(%x in %a : {vec}) init(%acc = %init : i32) {{
+        %s = arith.muli %acc, %x : i32
+        pattern.yield %s : i32
+      }}
+      func.return %r : {vec}
+    }}"""
+    run = run_checked(text, vector("i32", length), np.int32(3), machine=small, level="rows")
+    assert isinstance(run.report, SimdramReport)
+    assert run.report.transposed.count == transposed
 
 
 def test_numbers_are_computed_when_lowering(small: str) -> None:

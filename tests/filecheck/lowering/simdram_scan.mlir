@@ -1,13 +1,16 @@
 // RUN: cim-opt %s -p 'convert-pattern-to-simdram{machine="%S/simdram_small.toml"}' | filecheck %s
 
 // The lanes' blocks are folded, the host scans their totals, and every lane scans its block from
-// where the ones before it ended.
+// where the ones before it ended. The first elements are brought in once, before both loops.
 
-// CHECK: [[LAST:%[a-z0-9_]+]] = scf.for {{.*}} to [[K:%[a-z0-9_]+]] step
+// CHECK: [[FIRST:%[a-z0-9_]+]] = simdram.transpose %a[{{.*}}] stride [[K:%[a-z0-9_]+]] count
+// CHECK: [[LAST:%[a-z0-9_]+]] = scf.for {{.*}} to [[K]] step {{.*}} iter_args({{.*}} = [[FIRST]])
 // CHECK: [[TOTALS:%[a-z0-9_]+]] = simdram.read [[LAST]] into
 // CHECK: [[OFFSETS:%[a-z0-9_]+]] = pattern.scan exclusive ({{.*}} in [[TOTALS]] : tensor<?xi32>) init({{.*}} = %init : i32)
 // CHECK: [[BEGIN:%[a-z0-9_]+]] = simdram.transpose [[OFFSETS]][
-// CHECK: scf.for [[I:%[a-z0-9_]+]] = {{.*}} to [[K]] step {{.*}} iter_args([[ACC:%[a-z0-9_]+]] = [[BEGIN]], [[DEST:%[a-z0-9_]+]] =
+// CHECK: [[ONE:%[a-z0-9_]+]] = simdram.bbop add([[BEGIN]], [[FIRST]])
+// CHECK-NEXT: [[SHOWN:%[a-z0-9_]+]] = simdram.read [[ONE]] into
+// CHECK-NEXT: scf.for [[I:%[a-z0-9_]+]] = {{.*}} to [[K]] step {{.*}} iter_args([[ACC:%[a-z0-9_]+]] = [[ONE]], [[DEST:%[a-z0-9_]+]] = [[SHOWN]])
 // CHECK-NEXT: [[X:%[a-z0-9_]+]] = simdram.transpose %a[[[I]]] stride [[K]]
 // CHECK-NEXT: [[S:%[a-z0-9_]+]] = simdram.bbop add([[ACC]], [[X]])
 // CHECK-NEXT: [[R:%[a-z0-9_]+]] = simdram.read [[S]] into [[DEST]][[[I]]] stride [[K]]
