@@ -24,7 +24,7 @@ from cim_opt.simulators.cim_arithmetic import (
     unpacked,
     wrapped,
 )
-from cim_opt.simulators.cim_memory import WORD, Array, Bytes, MachineState, Weights
+from cim_opt.simulators.cim_memory import UNKNOWN, WORD, Array, Bytes, MachineState, Weights
 
 Execute = Callable[..., None]
 
@@ -84,7 +84,7 @@ def _load_weights(op: Operation, state: MachineState) -> Execute:
     def run(a: int) -> None:
         source.check(op, a, count)
         if not source.all_known(a, a + count):
-            first = source.known.find(0, a, a + count)
+            first = source.known.find(UNKNOWN, a, a + count)
             raise UserError(
                 f"'{op.name}' reads byte {first} of the {source.name}, which was never written",
                 "weights are bytes of an operand of the launch",

@@ -7,6 +7,7 @@ be loaded in part, and results that nobody wants may be stored.
 
 from __future__ import annotations
 
+from mmap import mmap
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,11 @@ from cim_opt.locations import location_of
 
 Array = np.ndarray[Any, np.dtype[Any]]
 
+LARGE = 1 << 20
+"""Bytes from which a memory is made page by page, when it is touched."""
+
+UNKNOWN = b"\0"
+
 WORD = 4
 """Bytes of an output of a macro, and of an element of a vector."""
 
@@ -29,14 +35,19 @@ def title(memory: Memory) -> str:
     return text if text.endswith("register") else f"{text} memory"
 
 
+def _zeros(size: int) -> bytearray | mmap:
+    """Zeros; of a large memory, those pages are made that are touched."""
+    return bytearray(size) if size < LARGE else mmap(-1, size)
+
+
 class Bytes:
     """One memory. `known[a]` is 1 when byte a was written from what is known."""
 
     def __init__(self, memory: Memory, size: int):
         self.name = title(memory)
         self.size = size
-        self.data = bytearray(size)
-        self.known = bytearray(size)
+        self.data = _zeros(size)
+        self.known = _zeros(size)
         self.words = np.frombuffer(self.data, np.int32, size // WORD)
 
     def place(self, address: int, data: bytes) -> None:
@@ -46,7 +57,7 @@ class Bytes:
 
     def all_known(self, start: int, stop: int) -> bool:
         """Whether all bytes from `start` up to `stop` are known."""
-        return self.known.find(0, start, stop) < 0
+        return self.known.find(UNKNOWN, start, stop) < 0
 
     def check(self, op: Operation, address: int, count: int, word: bool = False) -> None:
         """Traps unless `count` bytes from `address` lie inside, for words on a multiple of 4."""
