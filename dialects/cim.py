@@ -192,11 +192,12 @@ def _static_tensor(value: SSAValue, what: str) -> TensorType:
 class PackOp(_LayoutOp):
     """Arranges a tensor as a program reads it; done on the host, and charged.
 
-    An element at index d of `shape` has coordinates: the sum of the last results of `map` and of one
-    row of each table, the rows that the first results of `map` name. With `divisors` each coordinate
-    is divided by its divisor. `index` takes the coordinates to indices of the tensor. What has a
-    coordinate below 0 or not below its bound, does not divide, lies outside the tensor, or is
-    dropped (pairs of rows of the tables), is 0: zeros around an image take no memory of their own.
+    An element at index d of `shape` has coordinates: the sum of the last results of `map` and of
+    one row of each table, the rows that the first results of `map` name. With `divisors` each
+    coordinate is divided by its divisor. `index` takes the coordinates to indices of the tensor.
+    What has a coordinate below 0 or not below its bound, does not divide, lies outside the tensor,
+    or is dropped (pairs of rows of the tables), is 0: zeros around an image take no memory of their
+    own.
 
     ```mlir
     %p = cim.pack %x shape [14, 8, 32] map affine_map<(g, m, r) -> (r, 0, g, m)>
@@ -245,23 +246,26 @@ class UnpackOp(_LayoutOp):
     """Puts a program's result back in order; done on the host, and charged.
 
     The inverse of `cim.pack`: packed elements that lie outside the tensor are left out, and every
-    element of the tensor has one packed element, which is added to `init`.
+    element of the tensor has one packed element, which is added to `init`. With `partial` some have
+    none, and stay as they are.
 
     ```mlir
     %y = cim.unpack %p into %init shape [98, 8] map affine_map<(t, c) -> (c, 0, t)>
       bounds [1, 784] index affine_map<(c, t) -> (c, t)>
-      tables [dense<...> : tensor<8x2xi32>] : tensor<784xi32>, tensor<1x784xi32> -> tensor<1x784xi32>
+      tables [dense<...> : tensor<8x2xi32>]
+      : tensor<784xi32>, tensor<1x784xi32> -> tensor<1x784xi32>
     ```
     """
 
     name = "cim.unpack"
     packed = operand_def(TensorType)
     init = operand_def(TensorType)
+    partial = opt_prop_def(UnitAttr)
     tensor = result_def(TensorType)
     assembly_format = (
-        "$packed `into` $init `shape` $shape `map` $map `bounds` $bounds `index` $index `tables` $tables "
-        "(`divisors` $divisors^)? "
-        "(`dropped` $dropped^)? attr-dict `:` type($packed) `,` type($init) `->` type($tensor)"
+        "$packed `into` $init (`partial` $partial^)? `shape` $shape `map` $map `bounds` $bounds "
+        "`index` $index `tables` $tables (`divisors` $divisors^)? (`dropped` $dropped^)? "
+        "attr-dict `:` type($packed) `,` type($init) `->` type($tensor)"
     )
     traits = traits_def(Pure())
 
@@ -274,12 +278,12 @@ class UnpackOp(_LayoutOp):
         bounds: Sequence[int],
         index: AffineMap,
         tables: Sequence[DenseIntElementsAttr],
+        partial: bool = False,
     ):
-        super().__init__(
-            operands=[packed, init],
-            result_types=[init.type],
-            properties=self._properties(shape, map, bounds, index, tables, None, None),
-        )
+        properties = self._properties(shape, map, bounds, index, tables, None, None)
+        if partial:
+            properties["partial"] = UnitAttr()
+        super().__init__(operands=[packed, init], result_types=[init.type], properties=properties)
 
     def verify_(self) -> None:
         if self.init.type != self.tensor.type:
@@ -441,9 +445,9 @@ class CopyOp(IRDLOperation):
                 raise VerifyException(
                     f"a constant added to an address is 0 to {MAX_OFFSET}, got {offset.value.data}"
                 )
-        if self.target_memory.data is Memory.OUTPUT_REGISTER:
-            if self.source_memory.data is not Memory.OUTPUT:
-                raise VerifyException("the output register is loaded from output memory only")
+        into_sums = self.target_memory.data is Memory.OUTPUT_REGISTER
+        if into_sums and self.source_memory.data is not Memory.OUTPUT:
+            raise VerifyException("the output register is loaded from output memory only")
 
 
 @irdl_op_definition

@@ -16,6 +16,8 @@ order gets those of the fewest modelled cycles.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from fractions import Fraction
+from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects import arith
@@ -47,7 +49,8 @@ from cim_opt.lowering.poly_kernels import recognise_kernel
 from cim_opt.lowering.poly_plans import plan_of
 from cim_opt.mapping.cim_code import program as statements_of
 from cim_opt.mapping.cim_packing import Packing, input_packing, output_packing, weight_packing
-from cim_opt.polyhedral.recognise import TensorIndex
+from cim_opt.mapping.cim_plan import Plan
+from cim_opt.polyhedral.recognise import Recognised, TensorIndex
 
 
 @dataclass(frozen=True)
@@ -79,30 +82,48 @@ class _Lowering:
         if found.swapped:
             operands.reverse()
         input, weight = (self._widened(value, plan.bits) for value in operands)
-        packed = [
-            self._pack(ctx, input, input_packing(plan), found.input),
-            self._pack(ctx, weight, weight_packing(plan), found.weight),
-        ]
-        sums = output_packing(plan)
-        count = _product(sums.shape)
-        launch = cim.LaunchOp(self._name, packed, TensorType(i32, [count]))
-        launch.attributes["cim.macs"] = IntegerAttr(plan.kernel.macs, i64)
-        self._insert(launch)
-        unpack = cim.UnpackOp(
-            launch.result,
-            self._op.init,
-            sums.shape,
-            _map(ctx, sums),
-            sums.bounds,
-            _index(found.output, len(sums.bounds)),
-            _tables(sums),
-        )
-        unpack.location = self._op.location
-        Rewriter.replace_op(self._op, unpack)
+        result = self._op.init
+        for part in range(plan.parts):
+            packed = [
+                self._pack(ctx, input, input_packing(plan, part), found.input),
+                self._pack(ctx, weight, weight_packing(plan, part), found.weight),
+            ]
+            sums = self._launch(plan, packed)
+            result = self._unpack(ctx, sums, result, output_packing(plan, part), found, plan.parts)
+        Rewriter.replace_op(self._op, [], [result])
         device = program(self._name, statements_of(plan))
         first = self._module.body.block.first_op
         assert first is not None
         Rewriter.insert_op(device, InsertPoint.before(first))
+
+    def _launch(self, plan: Plan, packed: list[SSAValue]) -> SSAValue:
+        launch = cim.LaunchOp(self._name, packed, TensorType(i32, [prod(plan.output_shape)]))
+        share = Fraction(plan.kernel.macs, plan.parts)
+        launch.attributes["cim.macs"] = IntegerAttr(round(share), i64)
+        self._insert(launch)
+        return launch.result
+
+    def _unpack(
+        self,
+        ctx: Context,
+        sums: SSAValue,
+        init: SSAValue,
+        packing: Packing,
+        found: Recognised,
+        parts: int,
+    ) -> SSAValue:
+        unpack = cim.UnpackOp(
+            sums,
+            init,
+            packing.shape,
+            _map(ctx, packing),
+            packing.bounds,
+            _index(found.output, len(packing.bounds)),
+            _tables(packing),
+            partial=parts > 1,
+        )
+        self._insert(unpack)
+        return unpack.tensor
 
     def _insert(self, op: Operation) -> None:
         op.location = self._op.location
@@ -135,13 +156,6 @@ class _Lowering:
         )
         self._insert(pack)
         return pack.packed
-
-
-def _product(shape: tuple[int, ...]) -> int:
-    count = 1
-    for extent in shape:
-        count *= extent
-    return count
 
 
 def _map(ctx: Context, packing: Packing) -> AffineMap:

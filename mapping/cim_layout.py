@@ -104,11 +104,14 @@ def pack(layout: Layout, tensor: Array) -> Array:
     return packed
 
 
-def unpack(layout: Layout, packed: Array, junk: Array | None = None) -> Array:
+def unpack(
+    layout: Layout, packed: Array, junk: Array | None = None, partial: bool = False
+) -> Array:
     """The tensor, of `tensor_shape`, from its packed elements.
 
     `junk` (packed elements, bool) says which of them hold nothing that may be used. Raises
-    LayoutError unless each element of the tensor has exactly one packed element, which is not junk.
+    LayoutError unless each element of the tensor has exactly one packed element, which is not junk;
+    with `partial` it may have none, and is 0.
     """
     # The last element takes what lies outside.
     result = np.zeros(layout.size + 1, packed.dtype)
@@ -121,8 +124,9 @@ def unpack(layout: Layout, packed: Array, junk: Array | None = None) -> Array:
         inside += int(np.count_nonzero(places < layout.size))
         if junk is not None:
             _check_junk(layout, junk[start:stop] & (places < layout.size), start)
-    if inside != layout.size or not seen[:-1].all():
-        raise _not_one_each(layout)
+    taken = int(np.count_nonzero(seen[:-1]))
+    if inside != taken or (taken != layout.size and not partial):
+        raise _not_one_each(layout, 1 if partial else 0)
     return result[:-1].reshape(layout.tensor_shape)
 
 
@@ -134,15 +138,16 @@ def _check_junk(layout: Layout, wrong: Array, start: int) -> None:
         )
 
 
-def _not_one_each(layout: Layout) -> LayoutError:
+def _not_one_each(layout: Layout, spare: int) -> LayoutError:
+    """The error for an element with too many packed elements, or too few unless one is spared."""
     counts = np.zeros(layout.size + 1, np.int64)
     for _, places in layout.offsets():
         counts += np.bincount(places, minlength=layout.size + 1)
-    wrong = int(np.argmax(counts[:-1] != 1))
+    wrong = int(np.argmax((counts[:-1] > 1) | (counts[:-1] < 1 - spare)))
     index = tuple(int(i) for i in np.unravel_index(wrong, layout.tensor_shape))
     return LayoutError(
         f"element {list(index)} of the tensor has {counts[wrong]} packed elements",
-        "each has exactly one",
+        "each has at most one" if spare else "each has exactly one",
     )
 
 

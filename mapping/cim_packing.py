@@ -40,10 +40,11 @@ class Packing:
         return f"affine_map<({names}) -> ({', '.join(self.map)})>"
 
 
-def input_packing(plan: Plan) -> Packing:
+def input_packing(plan: Plan, part: int = 0) -> Packing:
     """Inputs in the order in which sets are multiplied: one row after another."""
     kernel, placement = plan.kernel, plan.placement
     tile, chunk, turn, number, which, by_round, by_group, _, by_position, row = _dims(10)
+    tile, chunk = _in_part(plan, part, tile, chunk)
     unit = _unit(plan, chunk, which, by_position)
     move, counters = _counters(placement, unit, number)
     round_ = _add(_times(turn, plan.split.rounds), by_round)
@@ -70,10 +71,11 @@ def input_packing(plan: Plan) -> Packing:
     )
 
 
-def weight_packing(plan: Plan) -> Packing:
+def weight_packing(plan: Plan, part: int = 0) -> Packing:
     """Weights in the order in which they are loaded: a row of all macros after another."""
     kernel, placement = plan.kernel, plan.placement
     tile, output_tile, turn, row, by_round, by_group, by_output, _, column = _dims(9)
+    tile, _ = _in_part(plan, part, tile, "0")
     round_ = _add(_times(turn, plan.split.rounds), by_round)
     image, channel_tile = _mod(round_, len(placement.images)), _div(round_, len(placement.images))
     group = _add(_times(tile, plan.split.groups), by_group)
@@ -96,7 +98,7 @@ def weight_packing(plan: Plan) -> Packing:
     )
 
 
-def output_packing(plan: Plan) -> Packing:
+def output_packing(plan: Plan, part: int = 0) -> Packing:
     """Sums in the order in which they leave."""
     kernel, placement = plan.kernel, plan.placement
     bounds = (kernel.groups, kernel.out_channels, *kernel.output_shape)
@@ -104,11 +106,13 @@ def output_packing(plan: Plan) -> Packing:
     moves = _moves_table(plan, (1,) * kernel.rank, 2)
     if placement.line is not None:
         tile, output_tile, block, column = _dims(4)
+        tile, _ = _in_part(plan, part, tile, "0")
         move, counters = _blocks(placement, block)
         group, outputs = tile, output_tile
         columns = columns[: plan.columns // plan.passes]
     else:
         tile, output_tile, chunk, which, by_group, by_output, by_position, column = _dims(8)
+        tile, chunk = _in_part(plan, part, tile, chunk)
         move, counters = _counters(placement, _unit(plan, chunk, which, by_position), "0")
         group = _add(_times(tile, plan.split.groups), by_group)
         outputs = _add(_times(output_tile, plan.split.outputs), by_output)
@@ -120,6 +124,13 @@ def output_packing(plan: Plan) -> Packing:
         *(_times(c, period) for c, period in zip(counters, placement.periods, strict=True)),
     )
     return Packing(plan.output_shape, map, bounds, (columns, moves))
+
+
+def _in_part(plan: Plan, part: int, tile: str, chunk: str) -> tuple[str, str]:
+    """The number of a tile of groups, and of a chunk, among those of all parts."""
+    if plan.parts_of_groups:
+        return _add(tile, str(part * plan.group_tiles)), chunk
+    return tile, _add(chunk, str(part * plan.chunks))
 
 
 # -- positions ------------------------------------------------------------------------------------

@@ -52,7 +52,9 @@ class Plan:
 
     `channels` are how many (output, input) channels of a group one image takes. `chunks` are parts
     of the positions whose sums fit the output memory. `order` is that of the instructions for one
-    set, of `mapping.cim_code.ORDERS`.
+    set, of `mapping.cim_code.ORDERS`. What does not fit the global memory at once runs in `parts`,
+    one launch each: parts of the groups, or of the positions where there is one tile of groups.
+    Counts of tiles, chunks, sets and bytes are those of one part.
     """
 
     kernel: MacKernel
@@ -64,13 +66,23 @@ class Plan:
     bits: int = 8
     chunks: int = 1
     order: str = "MGLDF"
+    parts: int = 1
 
     # -- tiles ---------------------------------------------------------------------------------
 
     @property
     def group_tiles(self) -> int:
         """Tiles of groups, each of `split.groups` times the groups that share an image."""
+        return _ceil(self._all_group_tiles, self.parts if self.parts_of_groups else 1)
+
+    @property
+    def _all_group_tiles(self) -> int:
         return _ceil(self.kernel.groups, self.cover.packed * self.split.groups)
+
+    @property
+    def parts_of_groups(self) -> bool:
+        """Whether the parts are parts of the groups, not of the positions."""
+        return self._all_group_tiles > 1
 
     @property
     def output_tiles(self) -> int:
@@ -91,7 +103,8 @@ class Plan:
     @property
     def sets(self) -> int:
         """Sets of positions in a chunk; one macro step each."""
-        return _ceil(_ceil(self.placement.units, self.split.positions), self.chunks)
+        chunks = self.chunks * (1 if self.parts_of_groups else self.parts)
+        return _ceil(_ceil(self.placement.units, self.split.positions), chunks)
 
     # -- sizes ---------------------------------------------------------------------------------
 
@@ -149,7 +162,7 @@ class Plan:
     @property
     def macro_steps(self) -> int:
         """Macro steps of the whole kernel, times macros."""
-        tiles = self.group_tiles * self.output_tiles * self.chunks * self.rounds
+        tiles = self.parts * self.group_tiles * self.output_tiles * self.chunks * self.rounds
         return tiles * self.passes * self.sets * self.split.macros
 
     # -- packed tensors ------------------------------------------------------------------------
@@ -194,7 +207,7 @@ class Plan:
 
     @property
     def global_bytes(self) -> int:
-        """Bytes of the packed tensors."""
+        """Bytes of the packed tensors of one part."""
         inputs = prod(self.input_shape) * self.input_bytes
         weights = self.weight_bytes * prod(self.weight_shape[:3])
         return inputs + weights + prod(self.output_shape) * SUM_BYTES
@@ -208,7 +221,8 @@ class Plan:
         raw = channels * prod(axis.length for axis in kernel.axes) * self.input_bytes
         raw += kernel.groups * kernel.out_channels * kernel.depth * self.bits // 8
         raw += kernel.outputs * SUM_BYTES
-        return _ceil(raw + self.global_bytes, self.machine.global_width_bytes)
+        packed = self.parts * self.global_bytes
+        return _ceil(raw + packed, self.machine.global_width_bytes)
 
 
 def _ceil(value: int, divisor: int) -> int:

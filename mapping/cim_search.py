@@ -12,7 +12,7 @@ from cim_opt.errors import UserError
 from cim_opt.hardware.cim import CimMachine
 from cim_opt.mapping.cim_code import ORDERS, buffer_bytes, fits, program
 from cim_opt.mapping.cim_placement import Placement, place
-from cim_opt.mapping.cim_plan import Plan, Split
+from cim_opt.mapping.cim_plan import SUM_BYTES, Plan, Split
 from cim_opt.polyhedral.cover import Cover
 from cim_opt.polyhedral.kernel import MacKernel
 
@@ -26,8 +26,8 @@ class Choice:
 
     @property
     def cycles(self) -> int:
-        """Cycles of the program, without layout."""
-        return self.timing.cycles
+        """Cycles of the program in all parts, without layout."""
+        return self.timing.cycles * self.plan.parts
 
     @property
     def rank(self) -> tuple[int, int, int]:
@@ -79,7 +79,7 @@ def best_plan(
 def _least_cycles(plan: Plan) -> int:
     """Fewer cycles than the plan can take: its macro steps and loads, and its layout."""
     steps = plan.macro_steps // plan.split.macros
-    loads = plan.group_tiles * plan.output_tiles * plan.chunks * plan.rounds
+    loads = plan.parts * plan.group_tiles * plan.output_tiles * plan.chunks * plan.rounds
     step = plan.bits + plan.machine.mvm_drain_cycles
     load = plan.weight_bytes // plan.machine.global_width_bytes + plan.rows
     return steps * step + loads * load + plan.layout_cycles
@@ -108,17 +108,28 @@ _TRIED = 12
 
 
 def _chunked(plan: Plan) -> Plan | None:
-    """The plan with as few chunks of positions as its sums need, if that helps."""
+    """The plan with as few chunks and parts as its sums and tensors need, if that helps."""
     if fits(plan):
         return plan
-    if plan.passes > 1 or not plan.accumulates:
-        return None
-    room = plan.machine.output_bytes - (buffer_bytes(plan) - plan.run_sums * 4)
-    sets = room // (plan.set_sums * 4)
-    if sets < 1:
-        return None
-    chunked = replace(plan, chunks=-(-plan.sets // sets))
-    return chunked if fits(chunked) else None
+    if plan.passes == 1 and plan.accumulates and buffer_bytes(plan) > plan.machine.output_bytes:
+        room = plan.machine.output_bytes - (buffer_bytes(plan) - plan.run_sums * SUM_BYTES)
+        sets = room // (plan.set_sums * SUM_BYTES)
+        if sets < 1:
+            return None
+        plan = replace(plan, chunks=_ceil(plan.sets, sets))
+    if plan.passes == 1 or plan.parts_of_groups:
+        plan = replace(plan, parts=_ceil(plan.global_bytes, plan.machine.global_bytes))
+        while not fits(plan) and plan.parts < _MOST_PARTS:
+            plan = replace(plan, parts=plan.parts + 1)
+    return plan if fits(plan) else None
+
+
+_MOST_PARTS = 64
+"""Launches of one kernel."""
+
+
+def _ceil(value: int, divisor: int) -> int:
+    return -(-value // divisor)
 
 
 def _splits(plan: Plan) -> list[Split]:

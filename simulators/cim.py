@@ -105,7 +105,8 @@ class CimEvaluator(HostEvaluator):
         assert isinstance(op, cim.UnpackOp)
         self.book.unpack(op)
         junk = self._junk.get(op.packed)
-        tensor = _laid_out(op, lambda: unpack(layout_of(op), args[0], junk)) + args[1]
+        partial = op.partial is not None
+        tensor = _laid_out(op, lambda: unpack(layout_of(op), args[0], junk, partial)) + args[1]
         width = odd_width(op.tensor.type)
         return [tensor if width is None else wrap(tensor, width)]
 
