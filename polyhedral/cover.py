@@ -101,9 +101,15 @@ def im2col(kernel: MacKernel, rows: int, columns: int) -> Cover:
 
 
 def rectangle(
-    kernel: MacKernel, block: Point, rows: int, columns: int, *, strip: int | None = None
+    kernel: MacKernel,
+    block: Point,
+    rows: int,
+    columns: int,
+    *,
+    strip: int | None = None,
+    whole: bool = True,
 ) -> Cover:
-    """Blocks of outputs side by side. `strip` is the axis along which rows are cut into images.
+    """Blocks of outputs side by side; `strip` and `whole` say how rows are cut, see `from_pairs`.
 
     Along an axis with dilation a block holds the outputs of one residue, which share inputs.
     Raises ValueError when the block has more outputs than the macro columns.
@@ -125,6 +131,7 @@ def rectangle(
         rows,
         columns,
         strip=strip,
+        whole=whole,
         residues=[range(size) for size in spread],
     )
 
@@ -277,7 +284,10 @@ def check(
         )
     if cover.packed < 1:
         raise UserError(f"{cover.packed} groups packed", "at least one shares an image")
-    size = lattices.index(cover.lattice)
+    try:
+        size = lattices.index(cover.lattice)
+    except ValueError as error:
+        raise UserError(str(error), "its rows are upper triangular") from error
     channels = cover.packed * kernel.out_channels
     counts = np.zeros((channels, size, kernel.depth), dtype=np.int64)
     for number, image in enumerate(cover.images):
@@ -338,7 +348,11 @@ def _check_counts(counts: Integers, cover: Cover, kernel: MacKernel) -> None:
 
 
 def steps(cover: Cover, kernel: MacKernel) -> int:
-    """Macro steps for all groups on the kernel's finite outputs; steps without outputs skipped."""
+    """Macro steps for all groups on the kernel's finite outputs; steps without outputs skipped.
+
+    Raises ValueError when the lattice has no basis in Hermite normal form.
+    """
+    lattices.pivots(cover.lattice)
     total = 0
     for (positions, first), times in _image_kinds(cover, kernel).items():
         blocks = -(-(kernel.groups - first) // cover.packed)

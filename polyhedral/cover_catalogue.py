@@ -1,6 +1,6 @@
 """The table of solved covers: which problems it holds and how an entry is found.
 
-`cim-covers` makes the table anew; compiling only reads it (`cover_cache`).
+`cim-covers --regenerate` makes the table anew; compiling only reads it (`cover_cache`).
 """
 
 from __future__ import annotations
@@ -196,10 +196,10 @@ def _search(
 # -- The file -------------------------------------------------------------------------------------
 
 
-def write(entries: Iterable[Entry], path: Path = TABLE) -> None:
-    """Writes the table, one entry a line."""
+def write(entries: Iterable[Entry], path: Path | None = None) -> None:
+    """Writes the table, or another file, one entry a line."""
     rows = ",\n".join(json.dumps(asdict(entry), separators=(",", ":")) for entry in entries)
-    path.write_text(f'{{"made_by":"cim-covers","covers":[\n{rows}\n]}}\n')
+    (path or TABLE).write_text(f'{{"made_by":"cim-covers --regenerate","covers":[\n{rows}\n]}}\n')
 
 
 def read(path: Path = TABLE) -> list[Entry]:

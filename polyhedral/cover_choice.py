@@ -47,11 +47,12 @@ def _candidates(kernel: MacKernel, rows: int, columns: int, most: int) -> tuple[
         key, structure = rank(cover, kernel), _structure(cover)
         if structure not in best or key < best[structure][0]:
             best[structure] = (key, cover)
-    ranked = [cover for _, cover in sorted(best.values(), key=lambda item: item[0])]
+    ranked = [cover for _, cover in sorted(best.values(), key=lambda item: item[0])][:most]
     plain = arranged(im2col(kernel, rows, columns))
-    if plain not in ranked[:most]:
+    if plain not in ranked:
         ranked[most - 1 :] = [plain]
-    return tuple(ranked[:most])
+        ranked.sort(key=lambda cover: rank(cover, kernel))
+    return tuple(ranked)
 
 
 def rank(cover: Cover, kernel: MacKernel) -> tuple[float, ...]:
