@@ -166,26 +166,24 @@ def _rows_used(row: Row, machine: CimMachine) -> int:
         return machine.rows
     if row.mode == "im2col":
         return prod(operator.taps) * operator.channels
-    found = list(_blocks(row, operator, machine))
-    assert found, row
-    return min(found)[1]
+    return min(_footprints(row, operator, machine))
 
 
-def _blocks(row: Row, operator: Operator, machine: CimMachine) -> Iterator[tuple[int, int]]:
-    """(padding, footprint) of each block of outputs that needs the tiles of the schedule.
+def _footprints(row: Row, operator: Operator, machine: CimMachine) -> Iterator[int]:
+    """The inputs of each block of outputs that needs the tiles and steps of the schedule.
 
     A block takes one factor of each axis; `factor` outputs that are `apart`, or one output.
     """
-    wanted = prod(row.loops[:-3]) * machine.macros
+    row_tiles, column_tiles = row.loops[-3], row.loops[-2]
     for block in product(*[[(1, 1), *_factors(sizes)] for sizes in row.tiles]):
         spans = [_span(*b, k, operator.dilation) for b, k in zip(block, operator.taps, strict=True)]
         footprint = prod(spans) * operator.channels
         outputs = prod(factor for factor, _ in block)
         columns = outputs * operator.channels
-        padding = wanted - prod(operator.outputs) // outputs
-        fits = -(-footprint // machine.rows) == row.loops[-3]
-        if fits and -(-columns // machine.columns) == row.loops[-2] and padding >= 0:
-            yield padding, footprint
+        tiles = -(-footprint // machine.rows), -(-columns // machine.columns)
+        steps = prod(operator.outputs) // outputs * row_tiles * column_tiles
+        if tiles == (row_tiles, column_tiles) and steps == row.steps:
+            yield footprint
 
 
 def _factors(sizes: tuple[int, ...]) -> list[tuple[int, int]]:
