@@ -223,6 +223,13 @@ class KernelOp(IRDLOperation):
         for index, (what, value) in enumerate(self._tensors()):
             self._verify_access(index, what, _static_shape(what, value))
         self._verify_body()
+        if self.macros is not None:
+            counts = self.macros.get_values()
+            if len(counts) != 4 or min(counts) < 1:
+                raise VerifyException(
+                    "macros are counted along 4 dimensions, at least 1 along each, "
+                    f"got {list(counts)}"
+                )
         if self.schedule is not None:
             schedule = sets.parse_map(self.schedule.text.data)
             if not domain.is_subset(schedule.domain()):

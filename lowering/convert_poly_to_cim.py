@@ -77,7 +77,7 @@ class _Lowering:
 
     def lower(self, ctx: Context) -> None:
         found = recognise_kernel(self._op)
-        plan, _ = plan_of(self._op, found, self._machine)
+        plan = plan_of(self._op, found, self._machine).plan
         operands = [self._op.input, self._op.weight]
         if found.swapped:
             operands.reverse()

@@ -8,10 +8,12 @@ from xdsl.dialects.builtin import IntegerType, TensorType
 from xdsl.utils.hints import isa
 
 from cim_opt.dialects.poly import KernelOp
+from cim_opt.errors import UserError
 from cim_opt.hardware.cim import CimMachine
+from cim_opt.locations import location_of
 from cim_opt.lowering.poly_covers import cover_of
 from cim_opt.mapping.cim_covers import covers_for
-from cim_opt.mapping.cim_plan import Plan
+from cim_opt.mapping.cim_plan import Split
 from cim_opt.mapping.cim_search import Choice, Tiled, best_plan, require
 from cim_opt.polyhedral.kernel import Axis, MacKernel
 from cim_opt.polyhedral.recognise import Recognised
@@ -37,7 +39,21 @@ def kernel_of(found: Recognised) -> MacKernel:
     return MacKernel(kernel.groups, *channels, (Axis(1),))
 
 
-def plan_of(op: KernelOp, found: Recognised, machine: CimMachine) -> tuple[Plan, Choice]:
+def split_of(op: KernelOp, machine: CimMachine) -> Split:
+    """The split of the macros that an attribute names. Raises UserError for too many."""
+    assert op.macros is not None
+    split = Split(*op.macros.get_values())
+    if split.macros > machine.macros:
+        raise UserError(
+            f"a kernel mapped to {split.macros} macros",
+            f"{machine.name} has {machine.macros}",
+            "map it for this machine with poly-map-macros",
+            location_of(op),
+        )
+    return split
+
+
+def plan_of(op: KernelOp, found: Recognised, machine: CimMachine) -> Choice:
     """The plan that a kernel's attributes describe, completed by modelled cycles."""
     kernel = kernel_of(found)
     bits = bits_of(op)
@@ -45,5 +61,7 @@ def plan_of(op: KernelOp, found: Recognised, machine: CimMachine) -> tuple[Plan,
         covers: Sequence[Tiled] = [cover_of(op.cover, kernel)]
     else:
         covers = covers_for(kernel, machine.rows, machine.columns_of(bits), "best")
-    choice = require(best_plan(kernel, machine, covers, bits=bits), kernel, machine)
-    return choice.plan, choice
+    split = None if op.macros is None else split_of(op, machine)
+    order = None if op.order is None else op.order.data
+    choice = best_plan(kernel, machine, covers, bits=bits, split=split, order=order)
+    return require(choice, kernel, machine)

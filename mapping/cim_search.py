@@ -56,18 +56,23 @@ def best_plan(
     *,
     bits: int = 8,
     movement: bool = True,
+    split: Split | None = None,
+    order: str | None = None,
 ) -> Choice | None:
     """The plan of the least rank over all covers that code can be made for; None without one.
 
-    `movement` False keeps the first split and order: all macros on positions, nothing overlapped.
+    `split` and `order` are chosen unless they are given. `movement` False takes the first ones
+    instead: all macros on positions, nothing overlapped.
     """
+    if not movement:
+        split, order = split or Split(positions=machine.macros), order or ORDERS[-1]
     best: Choice | None = None
     for tiled in covers:
         placement = place(tiled.cover, tile_of(kernel, tiled.channels))
         # Images that take different columns would need several orders of the sums.
         if placement is None or len(placement.columns) > machine.columns_of(bits):
             continue
-        for plan in plans(kernel, machine, tiled, placement, bits, movement):
+        for plan in plans(kernel, machine, tiled, placement, bits, split, order):
             if best is not None and _least_cycles(plan) > best.rank[0]:
                 continue
             choice = Choice(plan, time(program(plan), machine))
@@ -91,16 +96,17 @@ def plans(
     tiled: Tiled,
     placement: Placement,
     bits: int,
-    movement: bool,
+    split: Split | None = None,
+    order: str | None = None,
 ) -> Iterator[Plan]:
-    """The plans for one cover that fit the machine."""
+    """The plans for one cover that fit the machine, with this split and order if they are given."""
     first = Plan(kernel, machine, tiled.cover, placement, tiled.channels, Split(), bits)
-    splits = _splits(first) if movement else [Split(positions=machine.macros)]
-    found = [plan for split in splits if (plan := _chunked(replace(first, split=split)))]
+    splits = _splits(first) if split is None else [split]
+    found = [plan for each in splits if (plan := _chunked(replace(first, split=each)))]
     found.sort(key=_least_cycles)
     for plan in found[:_TRIED]:
-        for order in ORDERS if movement else ORDERS[-1:]:
-            yield replace(plan, order=order)
+        for each in ORDERS if order is None else (order,):
+            yield replace(plan, order=each)
 
 
 _TRIED = 12
