@@ -49,8 +49,8 @@ def tap_splits(axis: Axis, columns: int, rules: Rules) -> tuple[Factors, ...]:
 def parts_of(axis: Axis, columns: int, rules: Rules) -> tuple[Part, ...]:
     """Parts for an axis, simplest first; of parts that cannot differ in score, the first.
 
-    Unless steps are counted on boxes, parts with more columns than a macro are left out, except
-    where none would remain: a longer split says the same.
+    Unless steps are counted on boxes, parts with more columns than a macro are left out: splits
+    into blocks that fit are among the others.
     """
     plain = nest_of(MacKernel(1, 1, 1, (axis,)))
     extents = plain.extents[2:]

@@ -44,8 +44,9 @@ def search(
     """At most `most` schedules with the fewest steps, those with the fewest images first.
 
     Then come those with fewer levels, skewed vectors, rows and columns. On a macro of `rows` by
-    `columns` weights. The fewest steps are exact among the schedules that `rules` allow, unless
-    one of the two limits above is met.
+    `columns` weights. Schedules whose columns would repeat whole tiles are not looked at, unless
+    steps are counted on boxes. Among the others the fewest steps are exact, except where one of
+    the two limits above is met.
     """
     table = _Table.of(kernel, rows, columns, rules)
     picks = table.fewest_steps()

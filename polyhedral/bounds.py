@@ -1,5 +1,7 @@
 """Lower bounds on macro steps that hold for every mapping, and how far one is from them.
 
+Every mapping that does all products of a kernel, those with padding too.
+
 One step picks at most R inputs, which its rows broadcast, and at most C outputs, which its columns
 accumulate. Let D be the products an output sums and N the number of outputs.
 
