@@ -46,7 +46,7 @@ from cim_opt.dialects.pattern import (
 from cim_opt.dialects.simdram import MACHINE_ATTRIBUTE
 from cim_opt.dialects.simdram_machine import machine_attribute
 from cim_opt.errors import UserError
-from cim_opt.hardware.simdram import load_machine
+from cim_opt.hardware.simdram import SimdramMachine, load_machine
 from cim_opt.locations import location_of
 from cim_opt.lowering.emit import Emitter, Index
 from cim_opt.lowering.function_lowering import FunctionLowering, uses_any
@@ -65,21 +65,20 @@ class ConvertPatternToSimdramPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         machine = load_machine(self.machine)
         for function in [inner for inner in op.walk() if isinstance(inner, FuncOp)]:
-            SimdramFunctionLowering(function, machine.lanes, machine.data_rows).rebuild()
+            SimdramFunctionLowering(function, machine).rebuild()
         op.attributes[MACHINE_ATTRIBUTE] = machine_attribute(machine)
 
 
 class SimdramFunctionLowering(FunctionLowering):
-    """Rebuilds a function's body for a machine with `lanes` columns of `data_rows` rows."""
+    """Rebuilds a function's body for a machine."""
 
-    def __init__(self, function: FuncOp, lanes: int, data_rows: int):
+    def __init__(self, function: FuncOp, machine: SimdramMachine):
         super().__init__(function)
-        self.lanes = lanes
-        self.data_rows = data_rows
+        self.machine = machine
 
     def lower_block(self, block: Block, emit: Emitter) -> None:
         vectors = Vectors(emit, self.values)
-        roots = Roots(vectors, self.lanes, self.data_rows)
+        roots = Roots(vectors, self.machine)
         pending: list[SSAValue] = []
         for op in block.ops:
             if self._needs(op, pending):

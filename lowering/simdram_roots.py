@@ -16,6 +16,7 @@ from xdsl.ir import Block, Region, SSAValue
 
 from cim_opt.dialects.pattern import FilterBase, FoldOp, ReduceOp, ScanOp, YieldOp, vector_type
 from cim_opt.dialects.simdram import CompactOp, TransposeOp
+from cim_opt.hardware.simdram import SimdramMachine
 from cim_opt.lowering.emit import Index
 from cim_opt.lowering.host_vectors import empty, insert_at, length_of
 from cim_opt.lowering.simdram_blocks import ColumnBlocks, scalar_type
@@ -28,16 +29,13 @@ from cim_opt.passes.pattern_neutral import neutral_elements
 
 
 class Roots:
-    """Emits the loops; `lanes` is how many columns the machine has in all its subarrays.
+    """Emits the loops; `lanes` is how many columns the machine has in all its subarrays."""
 
-    `data_rows` is how many D rows each of them has for its part of an object.
-    """
-
-    def __init__(self, vectors: Vectors, lanes: int, data_rows: int):
+    def __init__(self, vectors: Vectors, machine: SimdramMachine):
         self.vectors = vectors
         self.emit = vectors.emit
-        self.lanes = lanes
-        self.data_rows = data_rows
+        self.lanes = machine.lanes
+        self.machine = machine
 
     # -- element-wise --------------------------------------------------------------------------
 
@@ -171,7 +169,7 @@ class Roots:
             starts = self.starts(op)
             assert starts is not None
             fold = partial(self.host_fold, op)
-            return Tables(self.vectors, op, blocks, fold, starts, self.data_rows).reduce()
+            return Tables(self.vectors, op, blocks, fold, starts, self.machine).reduce()
         partials = self._lane_folds(op, blocks)
         inits = [self.vectors.values[value] for value in op.inits]
         folded = self.host_fold(op, partials, inits)
