@@ -12,6 +12,7 @@ from cim_opt.errors import UserError
 from cim_opt.hardware.cim import CimMachine
 from cim_opt.locations import location_of
 from cim_opt.lowering.poly_covers import cover_of
+from cim_opt.mapping.cim_code import ORDERS
 from cim_opt.mapping.cim_covers import covers_for
 from cim_opt.mapping.cim_plan import Split
 from cim_opt.mapping.cim_search import Choice, Tiled, best_plan, require
@@ -53,8 +54,11 @@ def split_of(op: KernelOp, machine: CimMachine) -> Split:
     return split
 
 
-def plan_of(op: KernelOp, found: Recognised, machine: CimMachine) -> Choice:
-    """The plan that a kernel's attributes describe, completed by modelled cycles."""
+def plan_of(op: KernelOp, found: Recognised, machine: CimMachine, movement: bool = True) -> Choice:
+    """The plan that a kernel's attributes describe, completed by modelled cycles.
+
+    Raises UserError for attributes that do not suit the machine, and when no plan fits it.
+    """
     kernel = kernel_of(found)
     bits = bits_of(op)
     if op.cover is not None:
@@ -63,5 +67,14 @@ def plan_of(op: KernelOp, found: Recognised, machine: CimMachine) -> Choice:
         covers = covers_for(kernel, machine.rows, machine.columns_of(bits), "best")
     split = None if op.macros is None else split_of(op, machine)
     order = None if op.order is None else op.order.data
-    choice = best_plan(kernel, machine, covers, bits=bits, split=split, order=order)
+    if order is not None and order not in ORDERS:
+        raise UserError(
+            f"order {order!r} of a kernel",
+            f"the orders are {', '.join(ORDERS)}",
+            "use one of these",
+            location_of(op),
+        )
+    choice = best_plan(
+        kernel, machine, covers, bits=bits, split=split, order=order, movement=movement
+    )
     return require(choice, kernel, machine)

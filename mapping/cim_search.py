@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from math import prod
+from time import perf_counter
 
 from cim_opt.cost.cim_program import time
 from cim_opt.cost.cim_timing import Timing
@@ -58,16 +58,21 @@ def best_plan(
     movement: bool = True,
     split: Split | None = None,
     order: str | None = None,
+    budget: float | None = None,
 ) -> Choice | None:
     """The plan of the least rank over all covers that code can be made for; None without one.
 
     `split` and `order` are chosen unless they are given. `movement` False takes the first ones
-    instead: all macros on positions, nothing overlapped.
+    instead: all macros on positions, little overlapped. After `budget` seconds the best plan that
+    was found by then is given.
     """
+    end = None if budget is None else perf_counter() + budget
     if not movement:
         split, order = split or Split(positions=machine.macros), order or ORDERS[-1]
     best: Choice | None = None
     for tiled in covers:
+        if end is not None and best is not None and perf_counter() > end:
+            break
         placement = place(tiled.cover, tile_of(kernel, tiled.channels))
         # Images that take different columns would need several orders of the sums.
         if placement is None or len(placement.columns) > machine.columns_of(bits):
@@ -101,7 +106,7 @@ def plans(
 ) -> Iterator[Plan]:
     """The plans for one cover that fit the machine, with this split and order if they are given."""
     first = Plan(kernel, machine, tiled.cover, placement, tiled.channels, Split(), bits)
-    splits = _splits(first) if split is None else [split]
+    splits = _splits(first) if split is None else [split] if _suits(first, split) else []
     found = [plan for each in splits if (plan := _chunked(replace(first, split=each)))]
     found.sort(key=_least_cycles)
     for plan in found[:_TRIED]:
@@ -147,14 +152,16 @@ def _splits(plan: Plan) -> list[Split]:
         plan.output_tiles,
         plan.placement.units,
     )
-    found: list[Split] = []
-    for counts in _shares(macros, limits):
-        if plan.passes > 1 and prod(counts[:3]) > 1:
-            continue
-        if plan.passes > 1 and len(plan.placement.columns) != plan.columns:
-            continue
-        found.append(Split(*counts))
-    return found
+    found = [Split(*counts) for counts in _shares(macros, limits)]
+    return [split for split in found if _suits(plan, split)]
+
+
+def _suits(plan: Plan, split: Split) -> bool:
+    """Overlapping runs need all macros along the positions, and all columns of each."""
+    if plan.passes == 1:
+        return True
+    full = len(plan.placement.columns) == plan.columns
+    return full and split.macros == split.positions
 
 
 def _shares(macros: int, limits: Sequence[int]) -> Iterator[tuple[int, ...]]:

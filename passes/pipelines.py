@@ -13,6 +13,16 @@ pattern goes through MRAM as it is written; with `narrow=false` the third one.
     convert-pattern-to-simdram, simdram-assign-polarity, simdram-allocate-rows
 
 With `narrow=false` or `polarity=false` that pass is left out.
+
+`conv-to-cim{machine=... mapping=... order=... budget=... movement=... explain=... verify=... sizes=...
+entry=...}` is
+
+    convert-linalg-to-poly, convert-pattern-to-poly, poly-cover, poly-map-macros,
+    poly-data-movement, poly-verify, convert-poly-to-cim
+
+`mapping` is a family of covers, or `best` of all by modelled cycles; `budget` ends the search for a
+kernel after that many seconds; `movement=false` shares macros among positions only and overlaps
+nothing.
 """
 
 from __future__ import annotations
@@ -105,6 +115,50 @@ class PatternToSimdramPipeline(ModulePass):
 
             steps.append(SimdramAssignPolarityPass(library=self.library))
         return [*steps, SimdramAllocateRowsPass(library=self.library)]
+
+
+@dataclass(frozen=True)
+class ConvToCimPipeline(ModulePass):
+    """Compiles convolutions, matrix products and patterns that sum products for CIM macros.
+
+    Before: functions with `linalg` or `pattern` operations. After: `cim.program` operations,
+    functions that launch them on packed tensors, and the module attribute `cim.machine`.
+    """
+
+    name = "conv-to-cim"
+
+    machine: str = "cim-32x64-8"
+    mapping: Literal["im2col", "rectangles", "covers", "best"] = "best"
+    order: str | None = None
+    budget: float | None = None
+    movement: bool = True
+    verify: bool = True
+    explain: bool = False
+    sizes: tuple[int, ...] | None = None
+    entry: str | None = None
+
+    def apply(self, ctx: Context, op: ModuleOp) -> None:
+        for step in self.steps():
+            step.apply(ctx, op)
+
+    def steps(self) -> list[ModulePass]:
+        """The passes that this pipeline runs, in order."""
+        from cim_opt.lowering.convert_linalg_to_poly import ConvertLinalgToPolyPass
+        from cim_opt.lowering.convert_pattern_to_poly import ConvertPatternToPolyPass
+        from cim_opt.lowering.convert_poly_to_cim import ConvertPolyToCimPass
+        from cim_opt.passes.poly_cover import PolyCoverPass
+        from cim_opt.passes.poly_data_movement import PolyDataMovementPass
+        from cim_opt.passes.poly_map_macros import PolyMapMacrosPass
+
+        machine, movement, explain = self.machine, self.movement, self.explain
+        steps: list[ModulePass] = [
+            ConvertLinalgToPolyPass(),
+            ConvertPatternToPolyPass(sizes=self.sizes, entry=self.entry),
+            PolyCoverPass(machine, self.mapping, self.budget, movement, explain),
+            PolyMapMacrosPass(machine, movement, explain),
+            PolyDataMovementPass(machine, self.order, movement, explain),
+        ]
+        return [*steps, ConvertPolyToCimPass(machine=self.machine)]
 
 
 def _fusion() -> list[ModulePass]:

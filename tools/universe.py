@@ -38,7 +38,11 @@ PASSES = {
     "convert-linalg-to-poly": "cim_opt.lowering.convert_linalg_to_poly:ConvertLinalgToPolyPass",
     "simdram-allocate-rows": "cim_opt.passes.simdram_allocate_rows:SimdramAllocateRowsPass",
     "pattern-to-simdram": "cim_opt.passes.pipelines:PatternToSimdramPipeline",
+    "poly-cover": "cim_opt.passes.poly_cover:PolyCoverPass",
+    "poly-map-macros": "cim_opt.passes.poly_map_macros:PolyMapMacrosPass",
+    "poly-data-movement": "cim_opt.passes.poly_data_movement:PolyDataMovementPass",
     "convert-poly-to-cim": "cim_opt.lowering.convert_poly_to_cim:ConvertPolyToCimPass",
+    "conv-to-cim": "cim_opt.passes.pipelines:ConvToCimPipeline",
 }
 
 PASS_SUMMARIES = {
@@ -53,7 +57,12 @@ PASS_SUMMARIES = {
     "convert-pattern-to-poly": "turn patterns that sum products into kernels of loops",
     "convert-linalg-to-poly": "turn convolutions and matrix products into kernels of loops",
     "simdram-allocate-rows": "give every vertical object of a simdram program its D rows",
+    "poly-cover": "choose the images of weights that a kernel's macros apply",
+    "poly-map-macros": "share a machine's macros among the tiles of a kernel",
+    "poly-data-movement": "choose when inputs come and sums leave while macros work",
     "convert-poly-to-cim": "turn mapped kernels into programs of macro instructions",
+    "conv-to-cim": "named pipeline: convert-linalg-to-poly, convert-pattern-to-poly, poly-cover, "
+    "poly-map-macros, poly-data-movement, convert-poly-to-cim",
     "pattern-to-simdram": "named pipeline: pattern-fuse, canonicalize, pattern-narrow, "
     "convert-pattern-to-simdram, simdram-assign-polarity, simdram-allocate-rows; narrow=false and "
     "polarity=false leave out those",
