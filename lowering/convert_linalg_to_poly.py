@@ -74,8 +74,8 @@ def _convert(op: LinalgStructuredOperation) -> None:
         return
     input, weight = op.inputs
     accesses = [_access(op, attr.data) for attr in op.get_indexing_maps()]
-    source, accesses[0], padded = _without_padding(input, accesses[0])
-    padded = padded or min(accesses[0].offsets, default=0) < 0
+    source, accesses[0] = _without_padding(input, accesses[0])
+    padded = not accesses[0].stays_in(shape_of(source), extents)
     try:
         kernel = build_kernel((source, weight, init), extents, accesses, padded)
     except UserError as error:
@@ -122,18 +122,18 @@ def _access(op: LinalgStructuredOperation, map: AffineMap) -> Access:
     return Access.of_function(map.num_dims, lambda point: map.eval(point, []))
 
 
-def _without_padding(value: SSAValue, access: Access) -> tuple[SSAValue, Access, bool]:
-    """The tensor behind a `tensor.pad` with zeros, and the access to it; whether there was one."""
+def _without_padding(value: SSAValue, access: Access) -> tuple[SSAValue, Access]:
+    """The tensor behind a `tensor.pad` with zeros, and the access to it."""
     pad = value.owner
     if not isinstance(pad, tensor.PadOp) or pad.nofold is not None or not _pads_zeros(pad):
-        return value, access, False
+        return value, access
     low, high = pad.static_low.get_values(), pad.static_high.get_values()
     if min((*low, *high), default=0) < 0:  # includes DYNAMIC_INDEX
-        return value, access, False
+        return value, access
     if DYNAMIC_INDEX in shape_of(pad.source):
-        return value, access, False
+        return value, access
     offsets = tuple(offset - zeros for offset, zeros in zip(access.offsets, low, strict=True))
-    return pad.source, Access(access.matrix, offsets), True
+    return pad.source, Access(access.matrix, offsets)
 
 
 def _pads_zeros(pad: tensor.PadOp) -> bool:

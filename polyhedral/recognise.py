@@ -22,6 +22,7 @@ matrix in the cells.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from math import prod
 from typing import Literal
@@ -65,6 +66,20 @@ class Access:
     def uses(self, loop: int) -> bool:
         """Whether any index depends on the loop."""
         return any(row[loop] for row in self.matrix)
+
+    def stays_in(self, shape: Sequence[int], extents: Sequence[int]) -> bool:
+        """Whether no point of a box of loops leaves a tensor of this shape."""
+        bounds = zip(self.bounds(extents), shape, strict=True)
+        return all(low >= 0 and high < size for (low, high), size in bounds)
+
+    def bounds(self, extents: Sequence[int]) -> list[tuple[int, int]]:
+        """The least and the greatest value of each index over a box of loops."""
+        found: list[tuple[int, int]] = []
+        for row, offset in zip(self.matrix, self.offsets, strict=True):
+            ends = [value * (extent - 1) for value, extent in zip(row, extents, strict=True)]
+            low, high = sum(min(end, 0) for end in ends), sum(max(end, 0) for end in ends)
+            found.append((offset + low, offset + high))
+        return found
 
     def turned(self, loop: int, extent: int) -> Access:
         """The access when the loop runs from its last iteration to its first."""
@@ -146,17 +161,18 @@ def recognise(
             raise UserError(f"loop {name} has {extent} iterations", "it has at least one")
     input, weight, output = accesses
     first, second = shapes or (None, None)
-    nest = _Nest(tuple(extents), names, input, weight, output, first, second)
-    swapped = _Nest(tuple(extents), names, weight, input, output, second, first)
+    nest = _Nest(tuple(extents), names, input, weight, output, first)
+    swapped = _Nest(tuple(extents), names, weight, input, output, second)
+    # Zeros surround the input only, so one that is padded cannot be the weights.
+    may_swap = input.stays_in(first, extents) if first is not None else min(input.offsets) >= 0
     try:
         found = nest.recognised(swapped=False)
     except UserError:
-        try:
-            return swapped.recognised(swapped=True)
-        except UserError:
-            pass  # the operands as they stand say better what is wrong
+        if may_swap:
+            with suppress(UserError):  # the operands as they stand say better what is wrong
+                return swapped.recognised(swapped=True)
         raise
-    if found.kernel.out_channels > 1 or any(map(_overlaps, found.kernel.axes)):
+    if not may_swap or found.kernel.out_channels > 1 or any(map(_overlaps, found.kernel.axes)):
         return found
     # Weights of one output channel fill one column of a macro; those of the other operand more.
     try:
@@ -194,13 +210,10 @@ class _Nest:
     weight: Access
     output: Access
     shape: Sequence[int] | None
-    weight_shape: Sequence[int] | None
 
     def recognised(self, swapped: bool) -> Recognised:
         for what, access in self._accesses():
             self._check_diagonal(what, access)
-        if swapped:
-            self._check_weights_inside()
         turned = self._turn_around()
         roles: list[Role] = [self._role(loop) for loop in range(len(self.extents))]
         self._find_taps(roles)
@@ -247,16 +260,6 @@ class _Nest:
                     f"loop {name} moves along indices {rows[0]} and {rows[1]} of the {what}",
                     "a kernel reads no diagonals: each loop is in one index of an operand",
                 )
-
-    def _check_weights_inside(self) -> None:
-        """An input that is padded cannot be the weights."""
-        for row, offset, size in zip(
-            self.weight.matrix, self.weight.offsets, self.weight_shape or (), strict=False
-        ):
-            ends = [value * (n - 1) for value, n in zip(row, self.extents, strict=True)]
-            low, high = sum(min(e, 0) for e in ends), sum(max(e, 0) for e in ends)
-            if offset + low < 0 or offset + high >= size:
-                raise UserError("the weights are padded", "zeros surround the input only")
 
     def _turn_around(self) -> tuple[int, ...]:
         """Lets the loops that go backwards through the input go forwards; gives these."""

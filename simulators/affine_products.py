@@ -124,12 +124,8 @@ def _blocks(shape: Sequence[int], most: int) -> Iterator[tuple[int | slice, ...]
 
 def _covering(extents: Sequence[int], access: Access, array: Array) -> tuple[Array, Access]:
     """The array with zeros around it, as far as the access reaches, and the access to that."""
-    widths: list[tuple[int, int]] = []
-    for row, offset, size in zip(access.matrix, access.offsets, array.shape, strict=True):
-        ends = [value * (extent - 1) for value, extent in zip(row, extents, strict=True)]
-        low = offset + sum(min(end, 0) for end in ends)
-        high = offset + sum(max(end, 0) for end in ends)
-        widths.append((max(0, -low), max(0, high + 1 - size)))
+    bounds = zip(access.bounds(extents), array.shape, strict=True)
+    widths = [(max(0, -low), max(0, high + 1 - size)) for (low, high), size in bounds]
     if not any(before or behind for before, behind in widths):
         return array, access
     offsets = (offset + width[0] for offset, width in zip(access.offsets, widths, strict=True))
