@@ -71,9 +71,9 @@ def test_a_result_may_not_lie_where_its_program_still_reads() -> None:
 def test_a_product_with_a_scalar_has_rows_of_its_own() -> None:
     """By some numbers it could lie where its operand does, but which number is known too late."""
     scalar = "%k = arith.constant 1 : i8"
-    text = program(scalar, f"%z = simdram.mul_scalar %x, %k row 0 : {V8}, i8")
+    text = program(scalar, f"%z = simdram.mul_scalar %x, %k row 0 : {V8}, i8 -> {V8}")
     assert "'simdram.mul_scalar' writes D rows 0 to 7; rows 0 to 7 hold an object" in refused(text)
-    text = program(scalar, f"%z = simdram.mul_scalar %x, %k row 8 : {V8}, i8")
+    text = program(scalar, f"%z = simdram.mul_scalar %x, %k row 8 : {V8}, i8 -> {V8}")
     (got,), _ = run_both(text, [A])
     assert (got == A).all()
 
