@@ -13,6 +13,7 @@ from cim_opt.polyhedral.cover_structure import (
     arranged,
     diagonal,
     output_period,
+    output_run,
     strip_axis,
     weight_images,
 )
@@ -31,9 +32,9 @@ def best_cover(kernel: MacKernel, rows: int, columns: int) -> Cover:
 def candidates(kernel: MacKernel, rows: int, columns: int, most: int = 16) -> list[Cover]:
     """At most `most` covers of different structure, those with few steps first.
 
-    Each is the best of its structure: number of images and of different weights, period of its
-    outputs, diagonal lattice, packed groups, rows in strips. Among equal steps those with few
-    different weights, few images, a period, a diagonal lattice, strips and few accumulations come
+    Each is the best of its structure: number of images and of different weights, period and run of
+    its outputs, diagonal lattice, packed groups, rows in strips. Among equal steps those with few
+    different weights, few images, a run, a diagonal lattice, strips and few accumulations come
     first. im2col is
     always among them. The result depends on nothing but the arguments.
     """
@@ -57,12 +58,11 @@ def _candidates(kernel: MacKernel, rows: int, columns: int, most: int) -> tuple[
 
 def rank(cover: Cover, kernel: MacKernel) -> tuple[float, ...]:
     """What covers are sorted by: steps, then how easily code for them runs fast."""
-    period = output_period(cover)
     return (
         steps(cover, kernel),
         weight_images(cover) / cover.packed,
         len(cover.images) / cover.packed,
-        period is None,
+        output_run(cover) is None,
         not diagonal(cover),
         sum(strip_axis(image, cover) is None for image in cover.images),
         accumulations(cover),
@@ -77,6 +77,7 @@ def _structure(cover: Cover) -> object:
         len(cover.images),
         cover.packed,
         period and period[2],
+        output_run(cover) is None,
         diagonal(cover),
         strip_axis(cover.images[0], cover),
     )

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from cim_opt.polyhedral.cover import Cover, Image, moved
+from cim_opt.polyhedral.cover import Cover, Image, im2col, moved
 from cim_opt.polyhedral.kernel import MacKernel, Point
 from cim_opt.polyhedral.lattice import hermite
 
@@ -40,6 +40,12 @@ def pack_groups(cover: Cover, kernel: MacKernel, copies: int, rows: int, columns
         raise ValueError(f"{cover.packed} groups are packed already")
     images = [_of_group(kernel, image, group) for group in range(copies) for image in cover.images]
     return Cover(cover.lattice, packed_images(images, rows, columns), copies)
+
+
+def im2col_groups(kernel: MacKernel, rows: int, columns: int) -> Cover:
+    """One position a step, for as many groups at once as fit; im2col when only one does."""
+    fit = min(rows // kernel.depth, columns // kernel.out_channels, kernel.groups)
+    return pack_groups(im2col(kernel, rows, columns), kernel, max(1, fit), rows, columns)
 
 
 def _of_group(kernel: MacKernel, image: Image, group: int) -> Image:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
-from itertools import pairwise
+from dataclasses import dataclass, replace
+from itertools import count, pairwise
 
 import numpy as np
 
@@ -85,12 +85,93 @@ def _positive(vector: Point) -> Point:
 
 
 def _first_turn(every: Sequence[Point], vector: Point, turns: int) -> tuple[Point, ...] | None:
+    first = _starts(every, vector)
+    return first if len(first) * turns == len(every) and _fills(every, first, vector) else None
+
+
+def _starts(every: Sequence[Point], vector: Point) -> tuple[Point, ...]:
+    """The outputs that are not the vector away from another one."""
     present = set(every)
-    first = tuple(column for column in every if along(column, vector, -1) not in present)
-    whole = len(first) * turns == len(every) and all(
-        along(column, vector, turn) in present for column in first for turn in range(turns)
+    return tuple(column for column in every if along(column, vector, -1) not in present)
+
+
+def _fills(every: Sequence[Point], first: Sequence[Point], vector: Point) -> bool:
+    """Whether equally many outputs, one vector apart, begin at each of `first`."""
+    present = set(every)
+    turns = range(len(every) // len(first))
+    return len(every) % len(first) == 0 and all(
+        along(column, vector, turn) in present for column in first for turn in turns
     )
-    return first if whole else None
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """Outputs `section` + j * `vector`, j < `length`; `order` vectors make one of the lattice.
+
+    section + j * vector for j < order are one output of every channel and class, so every output
+    is l + s + j * vector for one l of the lattice, s of the section and j < order. With outputs
+    laid out along the vector and then by section, a step adds to one run of length * |section|
+    outputs, and the next one along the vector begins order * |section| behind.
+    """
+
+    section: tuple[Point, ...]
+    vector: Point
+    length: int
+    order: int
+
+
+def output_run(cover: Cover) -> Run | None:
+    """The run that the images' outputs together are, or None.
+
+    Every period is a run of order 1. Among several runs the one with the shortest vector counts,
+    but first those of which the period's vector is a multiple.
+    """
+    every = tuple(dict.fromkeys(column for image in cover.images for column in image.columns))
+    size = len({column[0] for column in every}) * lattices.index(cover.lattice)
+    period = output_period(cover)
+    away = {_positive(_difference(every[0], other)) for other in every if other[0] == every[0][0]}
+    away -= {(0,) * len(cover.lattice)}
+    if period is not None and period[2] > 1:
+        away.add(period[1])
+    elif cover.lattice:
+        away.add(cover.lattice[-1])
+    for vector in sorted(away, key=lambda vector: _preference(vector, period)):
+        run = _run_along(cover.lattice, every, vector, size)
+        if run is not None:
+            return run
+    return None
+
+
+def _preference(vector: Point, period: Period | None) -> tuple[bool, int, Point]:
+    return not _along_period(vector, period), sum(map(abs, vector)), vector
+
+
+def _along_period(vector: Point, period: Period | None) -> bool:
+    """Whether columns along the vector may be turn by turn too; one turn has any order."""
+    return period is None or period[2] == 1 or _multiple(period[1], vector)
+
+
+def _multiple(vector: Point, of: Point) -> bool:
+    """Whether `vector` is a positive multiple of the vector `of`."""
+    place = next(number for number, value in enumerate(of) if value)
+    times = vector[place] // of[place]
+    return times > 0 and vector == tuple(times * value for value in of)
+
+
+def _run_along(lattice: Lattice, every: Sequence[Point], vector: Point, size: int) -> Run | None:
+    order = next(
+        times
+        for times in count(1)
+        if lattices.contains(lattice, [times * value for value in vector])
+    )
+    section = _starts(every, vector)
+    length = len(every) // len(section)
+    if len(section) * order != size or length < order or not _fills(every, section, vector):
+        return None
+    domain = [along(column, vector, turn) for column in section for turn in range(order)]
+    if len(set(_keys(lattice, domain))) != size:
+        return None
+    return Run(section, vector, length, order)
 
 
 def along(column: Point, vector: Point, turn: int) -> Point:
@@ -99,11 +180,17 @@ def along(column: Point, vector: Point, turn: int) -> Point:
 
 
 def arranged(cover: Cover) -> Cover:
-    """The cover with its columns turn by turn, each in the order of F, if it has a period."""
-    period = output_period(cover)
-    if period is None:
-        return cover
-    first, vector, turns = period
+    """The cover with its columns along its run and turn by turn of its period, if it has them."""
+    run, period = output_run(cover), output_period(cover)
+    if run is not None and _along_period(run.vector, period):
+        return _ordered(cover, run.section, run.vector, run.length)
+    if period is not None and cover.lattice:
+        return _ordered(cover, *period)
+    return cover
+
+
+def _ordered(cover: Cover, first: Sequence[Point], vector: Point, turns: int) -> Cover:
+    """Columns in the order of turns and in each turn in the order of `first`."""
     numbers = {
         along(column, vector, turn): (turn, number)
         for number, column in enumerate(first)

@@ -16,12 +16,13 @@ from cim_opt.polyhedral.cover_structure import (
     arranged,
     diagonal,
     output_period,
+    output_run,
     strip_axes,
     strip_axis,
     weight_images,
 )
 from cim_opt.polyhedral.kernel import Axis, MacKernel, Point
-from cim_opt.polyhedral.lattice import contains, index
+from cim_opt.polyhedral.lattice import Lattice, contains, index
 
 SEVEN = MacKernel(1, 1, 1, (Axis(8, 7), Axis(8, 7)))
 COMB = from_pairs(
@@ -79,7 +80,56 @@ def test_no_period(outputs: tuple[int, ...]) -> None:
     image = replace(line.images[0], columns=tuple((0, output) for output in outputs))
     cover = replace(line, images=(image,))
     assert output_period(cover) is None
-    assert arranged(cover) == cover
+    assert (output_run(cover) is None) == (outputs != (0, 1, 2))
+    if len(outputs) == 2:
+        assert arranged(line) == line
+        assert arranged(cover) == cover
+
+
+@pytest.mark.parametrize(
+    ("lattice", "outputs", "vector", "length", "order"),
+    [
+        (((2, 0), (0, 3)), (2, 4), (0, 1), 4, 3),
+        (((1, 0), (0, 5)), (1, 8), (0, 1), 8, 5),
+        (((2, 0), (0, 2)), (2, 4), (0, 1), 4, 2),
+        (((2, 0), (0, 4)), (2, 4), (0, 1), 4, 4),
+        (((1, 1), (0, 4)), (1, 8), (0, 1), 8, 4),
+    ],
+)
+def test_runs(lattice: Lattice, outputs: Point, vector: Point, length: int, order: int) -> None:
+    inputs = box([size + 6 for size in outputs])
+    cover = from_pairs(SEVEN, lattice, [(box(outputs), inputs)], 200, 8)
+    # What a class has twice is done by its first output only: the columns that are left.
+    image = replace(cover.images[0], columns=tuple((0, *point) for point in box(outputs)))
+    run = output_run(replace(cover, images=(image,)))
+    assert run is not None
+    assert (run.vector, run.length, run.order) == (vector, length, order)
+    assert len(run.section) == outputs[0]
+
+
+def test_a_run_may_be_of_one_output() -> None:
+    run = output_run(im2col(SEVEN, 64, 8))
+    assert run is not None
+    assert (run.section, run.length, run.order) == (((0, 0, 0),), 1, 1)
+    assert output_run(im2col(MacKernel(1, 3, 2, ()), 8, 8)) is None
+    assert run.vector == (0, 1)
+
+
+def test_columns_of_candidates_lie_along_their_run() -> None:
+    for size in (14, 15):
+        kernel = MacKernel(1, 1, 1, (Axis(size, 7), Axis(size, 7)))
+        for cover in candidates(kernel, 64, 8):
+            run, period = output_run(cover), output_period(cover)
+            if run is None or cover.images[1:]:
+                continue
+            by_run = [along(c, run.vector, j) for j in range(run.length) for c in run.section]
+            if period is not None:
+                first, vector, turns = period
+                assert len(first) * turns == len(cover.images[0].columns)
+                by_turn = [along(c, vector, j) for j in range(turns) for c in first]
+                assert list(cover.images[0].columns) == by_turn
+            else:
+                assert list(cover.images[0].columns) == by_run
 
 
 def test_moved_images_have_the_same_weights() -> None:
