@@ -100,12 +100,15 @@ def _load_weights(op: Operation, state: MachineState) -> Execute:
     return run
 
 
-def _weights_of(state: MachineState, bits: int) -> tuple[Array, Array]:
-    """Weights (macros, rows, columns) as numbers of `bits` bits, and rows that have any."""
-    values = unpacked(state.weights.data, bits)
-    dtype = product_dtype(state.machine.rows, bits)
-    found = values.astype(dtype), np.asarray(values.any(axis=2))
-    state.weights.numbers[bits] = found
+def _weights_of(op: cim.MvmOp, state: MachineState) -> tuple[Array, Array]:
+    """Weights (macros, rows, columns) that an instruction uses, and which rows have any."""
+    macros, rows, bits = op.macros.value.data, op.rows.value.data, op.bits.value.data
+    weights = state.weights
+    if weights.rows[:macros].min() < rows:
+        raise _no_weights(op, weights)
+    values = unpacked(weights.data[:macros, :rows], bits)
+    numbers = values.astype(product_dtype(state.machine.rows, bits))
+    found = weights.numbers[macros, rows, bits] = numbers, np.asarray(values.any(axis=2))
     return found
 
 
@@ -119,7 +122,7 @@ def _mvm(op: Operation, state: MachineState) -> Execute:
     bits, step = op.bits.value.data, op.step.value.data
     row_bytes = rows * input_bytes(bits)
     count = step * (macros - 1) + row_bytes
-    dtype = product_dtype(machine.rows, bits)
+    key, dtype = (macros, rows, bits), product_dtype(machine.rows, bits)
     outputs = target.words[: macros * machine.columns_of(bits)]
     out_bytes = outputs.nbytes
     accumulate = op.accumulate is not None
@@ -127,14 +130,12 @@ def _mvm(op: Operation, state: MachineState) -> Execute:
 
     def run(a: int) -> None:
         source.check(op, a, count)
-        if weights.rows[:macros].min() < rows:
-            raise _no_weights(op, weights)
-        matrix, used = weights.numbers.get(bits) or _weights_of(state, bits)
+        matrix, used = weights.numbers.get(key) or _weights_of(op, state)
         data = np.ndarray((macros, row_bytes), np.uint8, buffer, a, (step, 1))
         if not source.all_known(a, a + count):
-            _check_inputs(op, source, a, used[:macros, :rows])
+            _check_inputs(op, source, a, used)
         inputs = input_numbers(data, bits).astype(dtype)
-        sums = wrapped(np.matmul(inputs[:, None, :], matrix[:macros, :rows])).reshape(-1)
+        sums = wrapped(np.matmul(inputs[:, None, :], matrix)).reshape(-1)
         if accumulate:
             outputs[:] += sums
         else:

@@ -80,15 +80,15 @@ class Bytes:
 class Weights:
     """What the macros hold: `data` (macros, rows, bytes of a row); how many rows have been loaded.
 
-    `numbers` keeps by width the weights (macros, rows, columns) as floats, and which rows
-    have a weight that is not 0, until weights are loaded again.
+    `numbers` keeps by macros, rows and width the weights (macros, rows, columns) as floats, and
+    which rows have a weight that is not 0, until weights are loaded again.
     """
 
     def __init__(self, machine: CimMachine):
         shape = machine.macros, machine.rows, machine.bit_columns // 8
         self.data = np.zeros(shape, np.uint8)
         self.rows = np.zeros(machine.macros, np.int64)
-        self.numbers: dict[int, tuple[Array, Array]] = {}
+        self.numbers: dict[tuple[int, int, int], tuple[Array, Array]] = {}
 
 
 class MachineState:
