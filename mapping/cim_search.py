@@ -31,9 +31,8 @@ class Choice:
 
     @property
     def rank(self) -> tuple[int, int, int]:
-        """What a better plan has less of: cycles with layout, then cycles, then macro steps."""
-        whole = self.cycles + self.plan.layout_cycles
-        return (whole, self.cycles, self.plan.macro_steps)
+        """What a better plan has less of: cycles, then cycles for layout, then macro steps."""
+        return (self.cycles, self.plan.layout_cycles, self.plan.macro_steps)
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,12 +86,12 @@ def best_plan(
 
 
 def _least_cycles(plan: Plan) -> int:
-    """Fewer cycles than the plan can take: its macro steps and loads, and its layout."""
+    """Fewer cycles than the plan can take: its macro steps and loads."""
     steps = plan.macro_steps // plan.split.macros
     loads = plan.parts * plan.group_tiles * plan.output_tiles * plan.chunks * plan.rounds
     step = plan.bits + plan.machine.mvm_drain_cycles
     load = plan.weight_bytes // plan.machine.global_width_bytes + plan.rows
-    return steps * step + loads * load + plan.layout_cycles
+    return steps * step + loads * load
 
 
 def plans(
