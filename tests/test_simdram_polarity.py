@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import re
 from itertools import product
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -13,6 +16,12 @@ from cim_opt.dialects.simdram import CONSTANT_SHIFTS, EXTENSIONS, UNARY, Opcode
 from cim_opt.dialects.simdram_polarity import variant
 from cim_opt.errors import UserError
 from cim_opt.microprograms.library import LIBRARY_NAMES
+from cim_opt.tools.cim_run import main
+
+ROOT = Path(__file__).parent.parent
+PAGE = (ROOT / "docs" / "simdram.md").read_text(encoding="utf-8")
+GAINS = re.findall(r"^\| (\w+), ([\d,]+)(?: elements)? \| ([\d,]+) \| ([\d,]+) \|$", PAGE, re.M)
+"""Examples of the page: name, size, commands with plain objects and as chosen."""
 
 LANES = 200
 RNG = np.random.default_rng(7)
@@ -65,7 +74,9 @@ def test_every_polarity(opcode: Opcode, library: str) -> None:
         words = [
             [int(x) & ((1 << w) - 1) for x in arg] for arg, w in zip(args, widths, strict=True)
         ]
-        expected = [bbop_value(opcode, x, widths[-1], out, amount) for x in zip(*words)]  # noqa: B905
+        expected = [
+            bbop_value(opcode, x, widths[-1], out, amount) for x in zip(*words, strict=True)
+        ]
         for polarity in product((False, True), repeat=len(widths) + 1):
             if variant(str(opcode), polarity[:-1], polarity[-1]) is None:
                 continue
@@ -134,3 +145,24 @@ def test_a_program_that_the_library_does_not_have() -> None:
     assert message == (
         "microprogram mul: no complemented product in this library; complement it after"
     )
+
+
+def run_example(capsys: pytest.CaptureFixture[str], name: str, size: str, polarity: str) -> int:
+    """Commands of a run that was compared with the reference."""
+    file = ROOT / "examples" / f"{name}.mlir"
+    options = ("--pipeline-options", f"polarity={polarity}", "--report", "json")
+    assert main([str(file), "--target", "simdram", "--size", size, *options]) == 0
+    return json.loads(capsys.readouterr().out)["report"]["commands"]
+
+
+def test_the_page_has_examples() -> None:
+    assert len(GAINS) > 5
+
+
+@pytest.mark.parametrize(("name", "size", "plain", "chosen"), GAINS)
+def test_gains_are_those_of_the_page(
+    name: str, size: str, plain: str, chosen: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    size = size.replace(",", "")
+    assert f"{run_example(capsys, name, size, 'false'):,}" == plain
+    assert f"{run_example(capsys, name, size, 'true'):,}" == chosen

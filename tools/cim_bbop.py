@@ -268,7 +268,8 @@ def _program(args: argparse.Namespace) -> "RowProgram":
 
 def _polarity(args: argparse.Namespace, names: list[str]) -> tuple[bool, ...]:
     """Whether each of the operands `names`, and then the result, is stored complemented."""
-    given = args.complemented.split(",") if args.complemented else []
+    text: str = args.complemented or ""
+    given = text.split(",") if text else []
     known = [*names, "out"]
     for name in given:
         if name not in known:
