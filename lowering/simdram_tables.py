@@ -172,10 +172,10 @@ class Tables:
         combine = op.combine.block
 
         def brought_in(row: Index) -> list[SSAValue]:
-            operands = [emit.value(index) for index in (row, height, self.bins * left)]
+            start, stride, count = (emit.value(i) for i in (row, height, self.bins * left))
             widths = [bits_of(scalar_type(value)) for value in self.inits]
             return [
-                emit.insert(TransposeOp(vector, *operands, width)).result
+                emit.insert(TransposeOp(vector, start, stride, count, width)).result
                 for vector, width in zip(partials, widths, strict=True)
             ]
 

@@ -35,7 +35,7 @@ class Partials:
 def best_height(work: Partials, machine: SimdramMachine) -> int:
     """How many neighbours to stack into a column: a divisor of `partials`; 1 for none."""
     total = work.folds * work.partials
-    if total > MOST_PARTIALS:
+    if not 0 < total <= MOST_PARTIALS:
         return 1
     heights = [1]
     while work.partials % (2 * heights[-1]) == 0:

@@ -82,7 +82,7 @@ def test_stacked_partial_results(
         assert run.report.host_seconds < bins * min(length, 64) * 1e-5
 
 
-@pytest.mark.parametrize("length", [65, 130, "?"])
+@pytest.mark.parametrize("length", [0, 65, 130, "?"])
 def test_lengths_that_leave_a_rest_are_folded_by_the_host(
     length: int | str, slow_host: str
 ) -> None:
@@ -111,5 +111,7 @@ def test_heights() -> None:
         assert seconds(work, MACHINE, chosen) <= seconds(work, MACHINE, 1)
     # One fold of one row: bringing it in again takes longer than folding it.
     assert best_height(replace(CAMERA, folds=1), MACHINE) == 1
+    # Nothing to fold.
+    assert best_height(replace(CAMERA, partials=0), MACHINE) == 1
     # More than the host is to keep at once.
     assert best_height(replace(CAMERA, folds=2 * MOST_PARTIALS // 65536), MACHINE) == 1
