@@ -1,4 +1,4 @@
-"""The example of `poly` is valid; each refusal of it, and of our operations of linalg, is tested."""
+"""The example of `poly` is valid; its refusals, and those of ours in linalg, are tested."""
 
 from __future__ import annotations
 

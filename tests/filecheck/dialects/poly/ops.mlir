@@ -33,7 +33,7 @@ func.func @conv1d(%x: tensor<10xi8>, %w: tensor<2x3xi8>, %z: tensor<2x8xi32>) ->
 // CHECK: accesses [#poly.map<"{ [o, k] -> [-1 + o + k] }">,
 // CHECK-SAME: ] padded schedule <"{ [o, k] -> [o, k] }">
 // CHECK-SAME: cover <dense<2> : tensor<1x1xi32>, dense<1> : tensor<1x3xi32>, [#poly.image<
-// CHECK-SAME: macros array<i64: 1, 2, 1, 4> order "sums" attributes {note = 1 : i32} {
+// CHECK-SAME: macros [1, 2, 1, 4] order "sums" attributes {note = 1 : i32} {
 func.func @padded(%x: tensor<8xi8>, %w: tensor<3xi8>, %z: tensor<8xi32>) -> tensor<8xi32> {
   %y = poly.kernel ins(%x, %w : tensor<8xi8>, tensor<3xi8>) outs(%z : tensor<8xi32>)
     domain <"{ [o, k] : 0 <= o < 8 and 0 <= k < 3 }">
@@ -45,7 +45,7 @@ func.func @padded(%x: tensor<8xi8>, %w: tensor<3xi8>, %z: tensor<8xi32>) -> tens
     cover <dense<2> : tensor<1x1xi32>, dense<1> : tensor<1x3xi32>, [#poly.image<
       dense<[[0, 0], [0, 1], [0, 2], [0, 3]]> : tensor<4x2xi32>,
       dense<[[0, 0], [0, 1]]> : tensor<2x2xi32>, dense<> : tensor<0x2xi32>>]>
-    macros array<i64: 1, 2, 1, 4> order "sums" attributes {note = 1 : i32} {
+    macros [1, 2, 1, 4] order "sums" attributes {note = 1 : i32} {
   ^bb0(%a: i8, %b: i8, %acc: i32):
     poly.yield %acc : i32
   }

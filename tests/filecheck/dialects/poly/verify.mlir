@@ -177,7 +177,7 @@ func.func @f(%x: tensor<4xi8>, %w: tensor<4xi8>, %z: tensor<1xi32>) -> tensor<1x
   %y = poly.kernel ins(%x, %w : tensor<4xi8>, tensor<4xi8>) outs(%z : tensor<1xi32>)
     domain <"{ [k] : 0 <= k <= 3 }">
     accesses [#poly.map<"{ [k] -> [k] }">, #poly.map<"{ [k] -> [k] }">, #poly.map<"{ [k] -> [0] }">]
-    macros array<i64: 1, 0, 1, 1> {
+    macros [1, 0, 1, 1] {
   ^bb0(%a: i8, %b: i8, %acc: i32):
     poly.yield %acc : i32
   }
