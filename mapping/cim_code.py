@@ -108,30 +108,37 @@ def _sets(plan: Plan, start: int, store: bool) -> list[Statement]:
     def run(letters: str) -> list[Statement]:
         return [statement for letter in letters for statement in parts[letter]]
 
-    fill = "GF" if "G" in plan.order else "F"
     first = plan.order.replace("L", "")
-    last = "MLDL" if plan.sets > 1 else "MDL"
-    begin = run("B" + fill + (first if plan.sets > 1 else ""))
-    return [*begin, *repeat(plan.sets - 2, run(plan.order)), *run(last)]
+    begin = run("BI" + (first if plan.sets > 1 else ""))
+    steady = repeat(plan.sets - 2, run(plan.order))
+    return [*begin, *steady, *run("MLE" if plan.sets > 1 else "ME")]
 
 
 def _parts(plan: Plan, start: int, store: bool) -> dict[str, list[Statement]]:
-    """The instructions for one set, by the letters of `ORDERS`; B is what comes before the first.
+    """The instructions for one set, by the letters of `ORDERS`; B and I begin, E ends.
 
-    Addresses of sums are advanced before they are used, while the macros work.
+    At both ends nothing works meanwhile, so that the shortest way is the fastest: inputs go to the
+    register at once, and sums to global memory. Addresses of sums are advanced before they are
+    used, while the macros work.
     """
     bytes = plan.set_bytes
     advance = Set(_NEXT_INPUT, _NEXT_INPUT, bytes)
     step = 0 if plan.shared_input else plan.step_bytes
     drain, leave = _finish(plan, store)
     back = plan.set_sums * SUM_BYTES
+    direct: list[Statement] = [Copy("global", _NEXT_INPUT, "input_register", 0, bytes), advance]
     parts: dict[str, list[Statement]] = {
         "B": [Set(_BUFFER, start - back)] if plan.accumulates else [],
         "M": [Multiply(0, step, plan.split.macros, plan.rows, plan.bits)],
-        "F": [Copy("global", _NEXT_INPUT, "input_register", 0, bytes), advance],
+        "I": direct,
+        "F": direct,
         "D": drain,
         "L": leave,
+        "E": [*drain, *leave],
     }
+    if not plan.accumulates and plan.split.rounds == 1:
+        forward = Set(_NEXT_OUTPUT, _NEXT_OUTPUT, back)
+        parts["E"] = [forward, Copy("output_register", 0, "global", _NEXT_OUTPUT, back)]
     if "G" in plan.order:
         parts["G"] = [Copy("global", _NEXT_INPUT, "input", 0, bytes), advance]
         parts["F"] = [Copy("input", 0, "input_register", 0, bytes)]
