@@ -138,6 +138,9 @@ def _mvm(op: Operation, state: MachineState) -> Execute:
         sums = wrapped(np.matmul(inputs[:, None, :], matrix)).reshape(-1)
         if accumulate:
             outputs[:] += sums
+            if not target.all_known(0, out_bytes):
+                words = np.repeat(target.known_words(0, outputs.size), WORD)
+                target.known[:out_bytes] = words.tobytes()
         else:
             outputs[:] = sums
             target.known[:out_bytes] = ones
@@ -189,8 +192,8 @@ def _vector_add(op: Operation, state: MachineState) -> Execute:
         if memory.all_known(left, left + size) and memory.all_known(right, right + size):
             known[target : target + size] = ones
         else:
-            both = zip(known[left : left + size], known[right : right + size], strict=True)
-            known[target : target + size] = bytes(x & y for x, y in both)
+            both = memory.known_words(left, count) & memory.known_words(right, count)
+            known[target : target + size] = np.repeat(both, WORD).tobytes()
 
     return run
 

@@ -59,6 +59,11 @@ class Bytes:
         """Whether all bytes from `start` up to `stop` are known."""
         return self.known.find(UNKNOWN, start, stop) < 0
 
+    def known_words(self, start: int, count: int) -> Array:
+        """Which of `count` words are known: one unknown byte leaves nothing of a sum known."""
+        known = np.frombuffer(self.known, np.bool_, count * WORD, start)
+        return np.asarray(known.reshape(count, WORD).all(axis=1))
+
     def check(self, op: Operation, address: int, count: int, word: bool = False) -> None:
         """Traps unless `count` bytes from `address` lie inside, for words on a multiple of 4."""
         if address < 0 or address + count > self.size:
