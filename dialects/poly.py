@@ -154,9 +154,10 @@ class KernelOp(IRDLOperation):
     as `init`. With `padded` the access to the first operand may leave the tensor: it reads zeros
     there.
 
-    `schedule`, `cover`, `macros` and `order` say how the kernel is mapped; they do not change what it
+    `schedule`, `cover`, `macros`, `layout` and `order` say how the kernel is mapped, not what it
     computes. `macros` counts macros over rounds of the same sums, groups, output channels, and
-    positions; `order` is that of instructions, as `poly-data-movement` chooses it.
+    positions; `layout` says how inputs lie in memory, as `poly-layout` chooses it, and `order` is
+    that of instructions, as `poly-data-movement` does.
 
     ```mlir
     %y = poly.kernel ins(%x, %w : tensor<10xi8>, tensor<2x3xi8>) outs(%init : tensor<2x8xi32>)
@@ -180,6 +181,7 @@ class KernelOp(IRDLOperation):
     schedule = opt_prop_def(MapAttr)
     cover = opt_prop_def(CoverAttr)
     macros = opt_prop_def(DenseArrayBase.constr(i64))
+    layout = opt_prop_def(StringAttr)
     order = opt_prop_def(StringAttr)
     body = region_def("single_block")
     result = result_def(OUT)
@@ -187,7 +189,8 @@ class KernelOp(IRDLOperation):
         "`ins` `(` $input `,` $weight `:` type($input) `,` type($weight) `)` "
         "`outs` `(` $init `:` type($init) `)` `domain` $domain `accesses` $accesses "
         "(`padded` $padded^)? (`schedule` $schedule^)? (`cover` $cover^)? "
-        "(`macros` $macros^)? (`order` $order^)? "
+        "(`macros` $macros^)? (`layout` $layout^)? "
+        "(`order` $order^)? "
         "attr-dict-with-keyword $body"
     )
     traits = traits_def(Pure())

@@ -75,6 +75,13 @@ def plan_of(op: KernelOp, found: Recognised, machine: CimMachine, movement: bool
             location_of(op),
         )
     choice = best_plan(
-        kernel, machine, covers, bits=bits, split=split, order=order, movement=movement
+        kernel,
+        machine,
+        covers,
+        bits=bits,
+        split=split,
+        layout=None if op.layout is None else op.layout.data,
+        order=order,
+        movement=movement,
     )
     return require(choice, kernel, machine)

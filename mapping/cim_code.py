@@ -123,13 +123,12 @@ def _parts(plan: Plan, start: int, store: bool) -> dict[str, list[Statement]]:
     """
     bytes = plan.set_bytes
     advance = Set(_NEXT_INPUT, _NEXT_INPUT, bytes)
-    step = 0 if plan.shared_input else plan.step_bytes
     drain, leave = _finish(plan, store)
     back = plan.set_sums * SUM_BYTES
     direct: list[Statement] = [Copy("global", _NEXT_INPUT, "input_register", 0, bytes), advance]
     parts: dict[str, list[Statement]] = {
         "B": [Set(_BUFFER, start - back)] if plan.accumulates else [],
-        "M": [Multiply(0, step, plan.split.macros, plan.rows, plan.bits)],
+        "M": [Multiply(0, plan.step_bytes, plan.split.macros, plan.rows, plan.bits)],
         "I": direct,
         "F": direct,
         "D": drain,

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import prod
 
-from cim_opt.mapping.cim_placement import Placement
+from cim_opt.mapping.cim_placement import Placement, section
 from cim_opt.mapping.cim_plan import Plan
 from cim_opt.polyhedral.kernel import MacKernel, Point
 
@@ -42,11 +42,13 @@ class Packing:
 
 def input_packing(plan: Plan, part: int = 0) -> Packing:
     """Inputs in the order in which sets are multiplied: one row after another."""
+    if plan.window is not None:
+        return _windows(plan, part, plan.window)
     kernel, placement = plan.kernel, plan.placement
     tile, chunk, turn, number, which, by_round, by_group, _, by_position, row = _dims(10)
     tile, chunk = _in_part(plan, part, tile, chunk)
     unit = _unit(plan, chunk, which, by_position)
-    move, counters = _counters(placement, unit, number)
+    move, counters = _counters(plan, unit, number)
     round_ = _add(_times(turn, plan.split.rounds), by_round)
     image, channel_tile = _mod(round_, len(placement.images)), _div(round_, len(placement.images))
     group = _add(_times(tile, plan.split.groups), by_group)
@@ -69,6 +71,32 @@ def input_packing(plan: Plan, part: int = 0) -> Packing:
         (kernel.groups, kernel.in_channels, *reach),
         (_rows_table(plan, 0), moves),
     )
+
+
+def _windows(plan: Plan, part: int, axis: int) -> Packing:
+    """Inputs as windows along an axis, in which the macros of a step overlap."""
+    kernel, placement = plan.kernel, plan.placement
+    tile, chunk, turn, _, which, place = _dims(6)
+    tile, chunk = _in_part(plan, part, tile, chunk)
+    unit = _unit(plan, chunk, which, "0")
+    _, counters = _counters(plan, unit, "0")
+    size = section(placement, axis)
+    image, channel_tile = _mod(turn, len(placement.images)), _div(turn, len(placement.images))
+    where = [
+        _add(_times(counter, stride * period), _div(place, size) if a == axis else "0")
+        for a, (counter, stride, period) in enumerate(
+            zip(counters, kernel.strides, placement.periods, strict=True)
+        )
+    ]
+    map = (
+        _add(_times(image, plan.rows), _mod(place, size)),
+        _times(tile, plan.cover.packed),
+        _times(channel_tile, plan.channels[1]),
+        *where,
+    )
+    reach = tuple(a.pad + a.length for a in kernel.axes)
+    bounds = (kernel.groups, kernel.in_channels, *reach)
+    return Packing(plan.input_shape, map, bounds, (_rows_table(plan, 0),))
 
 
 def weight_packing(plan: Plan, part: int = 0) -> Packing:
@@ -113,7 +141,7 @@ def output_packing(plan: Plan, part: int = 0) -> Packing:
     else:
         tile, output_tile, chunk, which, by_group, by_output, by_position, column = _dims(8)
         tile, chunk = _in_part(plan, part, tile, chunk)
-        move, counters = _counters(placement, _unit(plan, chunk, which, by_position), "0")
+        move, counters = _counters(plan, _unit(plan, chunk, which, by_position), "0")
         group = _add(_times(tile, plan.split.groups), by_group)
         outputs = _add(_times(output_tile, plan.split.outputs), by_output)
     map = (
@@ -142,8 +170,18 @@ def _unit(plan: Plan, chunk: str, which: str, by_position: str) -> str:
     return _add(_times(sets, plan.split.positions), by_position)
 
 
-def _counters(placement: Placement, unit: str, number: str) -> tuple[str, list[str]]:
+def _counters(plan: Plan, unit: str, number: str) -> tuple[str, list[str]]:
     """Move and counters of a unit in pass `number`."""
+    placement = plan.placement
+    if plan.window is not None:
+        count = placement.counts[plan.window]
+        if len(placement.counts) == 1:
+            return "0", [unit]
+        others = [count for axis, count in enumerate(placement.counts) if axis != plan.window]
+        digits = iter(_digits(_div(unit, count), others))
+        along = _mod(unit, count)
+        axes = range(len(placement.counts))
+        return "0", [along if axis == plan.window else next(digits) for axis in axes]
     if placement.line is None:
         move = _mod(unit, len(placement.moves))
         rest = _div(unit, len(placement.moves))

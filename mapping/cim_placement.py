@@ -12,7 +12,7 @@ along that axis, and q passes with every q-th step meet each of them q times.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
 
@@ -207,3 +207,50 @@ def _runs(image: Image, axis: int, step: int) -> tuple[int, tuple[Point, ...]] |
     blocks = len(columns) // len(block)
     ordered = tuple(moved(point, k * step) for k in range(blocks) for point in block)
     return (blocks, ordered) if set(ordered) == columns else None
+
+
+def windowed(placement: Placement, axis: int, positions: int) -> Placement | None:
+    """The placement with lines along `axis` of whole sets of `positions` steps, or None.
+
+    Neighbouring steps share a window of inputs when the rows of every image are a run of inputs
+    along the axis times the same other coordinates; the rows are put in the order of such a window.
+    """
+    if placement.line is not None or len(placement.moves) > 1:
+        return None
+    sections = {_section(image, axis) for image in placement.images}
+    if len(sections) > 1 or None in sections:
+        return None
+    images = tuple(_in_order(image, axis) for image in placement.images)
+    counts = tuple(
+        -(-count // positions) * positions if a == axis else count
+        for a, count in enumerate(placement.counts)
+    )
+    return replace(placement, images=images, counts=counts)
+
+
+def section(placement: Placement, axis: int) -> int:
+    """Inputs of a window at one place of the axis, for a placement that is windowed along it."""
+    found = _section(placement.images[0], axis)
+    assert found is not None
+    return len(found)
+
+
+def _section(image: Placed, axis: int) -> frozenset[Point] | None:
+    """The other coordinates of the rows when they are a run along the axis times these."""
+    along = {row[1 + axis] for row in image.rows}
+    others = frozenset(_without(row, axis) for row in image.rows)
+    if len(along) != max(along) - min(along) + 1 or len(along) * len(others) != len(image.rows):
+        return None
+    return others
+
+
+def _in_order(image: Placed, axis: int) -> Placed:
+    rows = range(len(image.rows))
+    order = sorted(
+        rows, key=lambda row: (image.rows[row][1 + axis], _without(image.rows[row], axis))
+    )
+    return Placed(tuple(image.rows[row] for row in order), tuple(image.taps[row] for row in order))
+
+
+def _without(row: Point, axis: int) -> Point:
+    return (*row[: 1 + axis], *row[2 + axis :])

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 from math import prod
 
 from cim_opt.hardware.cim import CimMachine
-from cim_opt.mapping.cim_placement import Placement
+from cim_opt.mapping.cim_placement import Placement, section
 from cim_opt.polyhedral.cover import Cover
 from cim_opt.polyhedral.kernel import MacKernel
 
@@ -55,6 +55,10 @@ class Plan:
     set, of `mapping.cim_code.ORDERS`. What does not fit the global memory at once runs in `parts`,
     one launch each: parts of the groups, or of the positions where there is one tile of groups.
     Counts of tiles, chunks, sets and bytes are those of one part.
+
+    With `window` the macros of a step work at neighbouring positions along that axis, and their
+    inputs lie in memory as one window in which they overlap; otherwise each macro has its own copy.
+    The placement is windowed along the axis then.
     """
 
     kernel: MacKernel
@@ -67,6 +71,12 @@ class Plan:
     chunks: int = 1
     order: str = "MGLDF"
     parts: int = 1
+    window: int | None = None
+
+    @property
+    def layout(self) -> str:
+        """How inputs lie in memory: `steps`, or `window0` for windows along axis 0, and so on."""
+        return "steps" if self.window is None else f"window{self.window}"
 
     # -- tiles ---------------------------------------------------------------------------------
 
@@ -130,13 +140,19 @@ class Plan:
 
     @property
     def step_bytes(self) -> int:
-        """Bytes of input that one macro reads."""
-        return self.rows * self.input_bytes
+        """Bytes from the inputs of one macro to those of the next."""
+        if self.shared_input:
+            return 0
+        if self.window is None:
+            return self.rows * self.input_bytes
+        stride = self.kernel.strides[self.window] * self.placement.periods[self.window]
+        return stride * section(self.placement, self.window) * self.input_bytes
 
     @property
     def set_bytes(self) -> int:
         """Bytes of input that one macro step reads."""
-        return self.step_bytes * (1 if self.shared_input else self.split.macros)
+        apart = (self.split.macros - 1) * self.step_bytes
+        return apart + self.rows * self.input_bytes
 
     @property
     def set_sums(self) -> int:
@@ -170,7 +186,10 @@ class Plan:
     @property
     def input_shape(self) -> tuple[int, ...]:
         """Group tile, chunk, round, pass, set; then macros by rounds, groups, outputs, positions
-        (one when they share the input); then rows."""
+        (one when they share the input), and rows; or then a window."""
+        if self.window is not None:
+            sets = (self.group_tiles, self.chunks, self.rounds, self.passes, self.sets)
+            return (*sets, self.set_bytes // self.input_bytes)
         split = self.split
         macros = (split.rounds, split.groups, split.outputs, split.positions)
         if self.shared_input:

@@ -11,7 +11,7 @@ from cim_opt.cost.cim_timing import Timing
 from cim_opt.errors import UserError
 from cim_opt.hardware.cim import CimMachine
 from cim_opt.mapping.cim_code import ORDERS, buffer_bytes, fits, program
-from cim_opt.mapping.cim_placement import Placement, place
+from cim_opt.mapping.cim_placement import Placement, place, windowed
 from cim_opt.mapping.cim_plan import SUM_BYTES, Plan, Split
 from cim_opt.polyhedral.cover import Cover
 from cim_opt.polyhedral.kernel import MacKernel
@@ -56,18 +56,20 @@ def best_plan(
     bits: int = 8,
     movement: bool = True,
     split: Split | None = None,
+    layout: str | None = None,
     order: str | None = None,
     budget: float | None = None,
 ) -> Choice | None:
     """The plan of the least rank over all covers that code can be made for; None without one.
 
-    `split` and `order` are chosen unless they are given. `movement` False takes the first ones
-    instead: all macros on positions, little overlapped. After `budget` seconds the best plan that
-    was found by then is given.
+    `split`, `layout` and `order` are chosen unless they are given. `movement` False takes the first
+    ones instead: all macros on positions, little overlapped. After `budget` seconds the best plan
+    that was found by then is given.
     """
     end = None if budget is None else perf_counter() + budget
     if not movement:
         split, order = split or Split(positions=machine.macros), order or ORDERS[-1]
+        layout = layout or "steps"
     best: Choice | None = None
     for tiled in covers:
         if end is not None and best is not None and perf_counter() > end:
@@ -76,7 +78,7 @@ def best_plan(
         # Images that take different columns would need several orders of the sums.
         if placement is None or len(placement.columns) > machine.columns_of(bits):
             continue
-        for plan in plans(kernel, machine, tiled, placement, bits, split, order):
+        for plan in plans(kernel, machine, tiled, placement, bits, split, layout, order):
             if best is not None and _least_cycles(plan) > best.rank[0]:
                 continue
             choice = Choice(plan, time(program(plan), machine))
@@ -101,16 +103,33 @@ def plans(
     placement: Placement,
     bits: int,
     split: Split | None = None,
+    layout: str | None = None,
     order: str | None = None,
 ) -> Iterator[Plan]:
-    """The plans for one cover that fit the machine, with this split and order if they are given."""
+    """The plans for one cover that fit the machine, with what is given already."""
     first = Plan(kernel, machine, tiled.cover, placement, tiled.channels, Split(), bits)
     splits = _splits(first) if split is None else [split] if _suits(first, split) else []
     found = [plan for each in splits if (plan := _chunked(replace(first, split=each)))]
     found.sort(key=_least_cycles)
     for plan in found[:_TRIED]:
-        for each in ORDERS if order is None else (order,):
-            yield replace(plan, order=each)
+        for laid_out in (plan, *_windows(plan)):
+            if layout not in (None, laid_out.layout):
+                continue
+            for each in ORDERS if order is None else (order,):
+                yield replace(laid_out, order=each)
+
+
+def _windows(plan: Plan) -> Iterator[Plan]:
+    """The plan with inputs in windows that macros share, along each axis where that can be."""
+    if plan.split.macros != plan.split.positions or plan.split.positions == 1:
+        return
+    for axis in range(plan.kernel.rank):
+        placement = windowed(plan.placement, axis, plan.split.positions)
+        if placement is None:
+            continue
+        shared = replace(plan, placement=placement, window=axis)
+        if shared.set_bytes < plan.set_bytes and fits(shared):
+            yield shared
 
 
 _TRIED = 12

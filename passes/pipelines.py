@@ -14,10 +14,10 @@ pattern goes through MRAM as it is written; with `narrow=false` the third one.
 
 With `narrow=false` or `polarity=false` that pass is left out.
 
-`conv-to-cim{machine=... mapping=... order=... budget=... movement=... explain=... verify=... sizes=...
-entry=...}` is
+`conv-to-cim{machine=... mapping=... order=... budget=... movement=... explain=... verify=...
+sizes=... entry=...}` is
 
-    convert-linalg-to-poly, convert-pattern-to-poly, poly-cover, poly-map-macros,
+    convert-linalg-to-poly, convert-pattern-to-poly, poly-cover, poly-map-macros, poly-layout,
     poly-data-movement, poly-verify, convert-poly-to-cim
 
 `mapping` is a family of covers, or `best` of all by modelled cycles; `budget` ends the search for a
@@ -148,6 +148,7 @@ class ConvToCimPipeline(ModulePass):
         from cim_opt.lowering.convert_poly_to_cim import ConvertPolyToCimPass
         from cim_opt.passes.poly_cover import PolyCoverPass
         from cim_opt.passes.poly_data_movement import PolyDataMovementPass
+        from cim_opt.passes.poly_layout import PolyLayoutPass
         from cim_opt.passes.poly_map_macros import PolyMapMacrosPass
 
         machine, movement, explain = self.machine, self.movement, self.explain
@@ -156,6 +157,7 @@ class ConvToCimPipeline(ModulePass):
             ConvertPatternToPolyPass(sizes=self.sizes, entry=self.entry),
             PolyCoverPass(machine, self.mapping, self.budget, movement, explain),
             PolyMapMacrosPass(machine, movement, explain),
+            PolyLayoutPass(machine, movement, explain),
             PolyDataMovementPass(machine, self.order, movement, explain),
         ]
         return [*steps, ConvertPolyToCimPass(machine=self.machine)]

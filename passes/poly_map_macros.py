@@ -10,8 +10,8 @@ The counts are macros over rounds of the same sums (rows or input channels that 
 macro: outputs are reused), over groups (nothing is reused), over output channels (inputs are
 reused), and over positions (weights are reused, each macro has a copy). PolyCIM, section 3.4.2,
 prefers the first to the third, and copies last; here every share is timed, and that order breaks
-ties. Counts need not divide: what is left over is at most one step of some macros. With `movement=false` all macros share the
-positions.
+ties. Counts need not divide: what is left over is at most one step of some macros. With
+`movement=false` all macros share the positions.
 """
 
 from __future__ import annotations

@@ -40,6 +40,7 @@ PASSES = {
     "pattern-to-simdram": "cim_opt.passes.pipelines:PatternToSimdramPipeline",
     "poly-cover": "cim_opt.passes.poly_cover:PolyCoverPass",
     "poly-map-macros": "cim_opt.passes.poly_map_macros:PolyMapMacrosPass",
+    "poly-layout": "cim_opt.passes.poly_layout:PolyLayoutPass",
     "poly-data-movement": "cim_opt.passes.poly_data_movement:PolyDataMovementPass",
     "convert-poly-to-cim": "cim_opt.lowering.convert_poly_to_cim:ConvertPolyToCimPass",
     "conv-to-cim": "cim_opt.passes.pipelines:ConvToCimPipeline",
@@ -59,10 +60,11 @@ PASS_SUMMARIES = {
     "simdram-allocate-rows": "give every vertical object of a simdram program its D rows",
     "poly-cover": "choose the images of weights that a kernel's macros apply",
     "poly-map-macros": "share a machine's macros among the tiles of a kernel",
+    "poly-layout": "choose how a kernel's inputs lie in memory",
     "poly-data-movement": "choose when inputs come and sums leave while macros work",
     "convert-poly-to-cim": "turn mapped kernels into programs of macro instructions",
     "conv-to-cim": "named pipeline: convert-linalg-to-poly, convert-pattern-to-poly, poly-cover, "
-    "poly-map-macros, poly-data-movement, convert-poly-to-cim",
+    "poly-map-macros, poly-layout, poly-data-movement, convert-poly-to-cim",
     "pattern-to-simdram": "named pipeline: pattern-fuse, canonicalize, pattern-narrow, "
     "convert-pattern-to-simdram, simdram-assign-polarity, simdram-allocate-rows; narrow=false and "
     "polarity=false leave out those",
