@@ -225,3 +225,24 @@ def test_cycles_of_a_conversion() -> None:
     assert layout_cycles(64, 65, 64) == 3
     assert layout_cycles(0, 0, 64) == 0
     assert layout_cycles(1, 128, 32) == 5
+
+
+@settings(max_examples=50, deadline=None)
+@given(shape=st.tuples(*(st.integers(1, 6) for _ in range(3))), data=st.data())
+def test_unpacking_undoes_packing(shape: tuple[int, ...], data: st.DataObject) -> None:
+    """Axes in any order, with more packed elements along each than the tensor has."""
+    order = data.draw(st.permutations(range(3)))
+    more = data.draw(st.tuples(*(st.integers(0, 2) for _ in range(3))))
+    layout = Layout(
+        shape=tuple(shape[axis] + more[axis] for axis in order),
+        rows=(),
+        coordinates=tuple(affine([int(axis == a) for axis in order]) for a in range(3)),
+        bounds=tuple(n + 1 for n in shape),
+        index=tuple(affine([int(a == n) for n in range(3)]) for a in range(3)),
+        tables=(),
+        tensor_shape=shape,
+    )
+    tensor = np.arange(1, prod(shape) + 1, dtype=np.int16).reshape(shape)
+    packed = pack(layout, tensor)
+    assert np.count_nonzero(packed) == tensor.size
+    assert np.array_equal(unpack(layout, packed), tensor)

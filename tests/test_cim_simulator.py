@@ -387,3 +387,31 @@ def test_counting_needs_no_data(steps: int, macros: int, rows: int, bits: int) -
     (got,), report = run(text, [x[2:], w])
     assert np.array_equal(got, products(x[2:], w, macros, rows))
     assert count(module_of(text), "main", machine()) == report
+
+
+WALKED = """
+%n = arith.constant 3 : index
+%two = arith.constant 2 : index
+%half = arith.constant 32 : index
+scf.for %j = %c0 to %c1 step %c1 {
+  %e:2 = scf.for %i = %c0 to %n step %c1 iter_args(%p = %w, %q = %y) -> (index, index) {
+    cim.copy global[%x] to input_register[%c0] bytes 4
+    cim.load_weights %p macros 1 rows 4
+    cim.mvm %c0 step 0 macros 1 rows 4 bits 4
+    cim.copy output_register[%c0] to global[%q] bytes 64
+    %p1 = arith.addi %p, %half : index
+    %q1 = arith.addi %q, %half : index
+    %q2 = arith.addi %q1, %half : index
+    scf.yield %p1, %q2 : index, index
+  }
+}
+"""
+
+
+def test_weights_of_4_bits_share_bytes_however_they_are_reached() -> None:
+    """Three sets of 4 x 16 weights, at an address that a loop carries."""
+    text = launched(WALKED, "tensor<4xi4>", "tensor<192xi4>", "tensor<48xi32>")
+    x, w = some(4, 4), some(192, 4)
+    (got,), _ = run(text, [x, w])
+    expected = np.einsum("r,src->sc", x.astype(np.int64), w.reshape(3, 4, 16).astype(np.int64))
+    assert got.tolist() == expected.reshape(-1).tolist()
