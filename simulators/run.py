@@ -244,11 +244,7 @@ def _check_lowered(
 
 def lower(module: ModuleOp, pipeline: str, options: Mapping[str, Option]) -> ModuleOp:
     """A clone of `module` after the pass `pipeline` with `options`, verified."""
-    factory = Universe.get_multiverse().all_passes.get(pipeline)
-    if factory is None:
-        raise UserError(
-            f"{pipeline} is not available yet", None, "run a module that is lowered already"
-        )
+    factory = Universe.get_multiverse().all_passes[pipeline]
     cls: type[ModulePass] = factory()
     spec = ArgSpec(
         pipeline,
