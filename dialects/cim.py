@@ -99,6 +99,7 @@ def _at_least(what: str, attr: IntegerAttr | None, least: int) -> None:
 class _LayoutOp(IRDLOperation):
     """What `pack` and `unpack` share: where each packed element lies in the tensor."""
 
+    KEEPS: ClassVar = "keeps"
     shape = prop_def(DenseArrayBase.constr(i64))
     map = prop_def(AffineMapAttr)
     bounds = prop_def(DenseArrayBase.constr(i64))
@@ -130,6 +131,11 @@ class _LayoutOp(IRDLOperation):
             properties["dropped"] = dropped
         return properties
 
+    @staticmethod
+    def _keeps(tensor: IntegerType, flat: IntegerType) -> bool:
+        """Whether elements of these types pass."""
+        return tensor == flat
+
     def _verify_layout(self, unpacked: SSAValue, packed: SSAValue) -> None:
         tensor, flat = _static_tensor(unpacked, "tensor"), _static_tensor(packed, "packed tensor")
         rank, tables = tensor.get_num_dims(), len(self.tables)
@@ -141,8 +147,10 @@ class _LayoutOp(IRDLOperation):
             count *= extent
         if flat.get_shape() != (count,):
             raise VerifyException(f"packed tensor has {count} elements, got {flat}")
-        if tensor.element_type != flat.element_type:
-            raise VerifyException(f"packing keeps the element type, got {tensor} and {flat}")
+        if not self._keeps(tensor.element_type, flat.element_type):
+            raise VerifyException(
+                f"{self.name} {self.KEEPS} the element type, got {tensor} and {flat}"
+            )
         map, index = self.map.data, self.index.data
         if index.num_symbols or len(index.results) != rank:
             raise VerifyException(f"index gives {rank} indices of the tensor, got {index}")
@@ -179,7 +187,7 @@ class _LayoutOp(IRDLOperation):
             )
 
 
-def _static_tensor(value: SSAValue, what: str) -> TensorType:
+def _static_tensor(value: SSAValue, what: str) -> TensorType[IntegerType]:
     attr = value.type
     if not isa(attr, TensorType) or not attr.has_static_shape():
         raise VerifyException(f"{what} has a static shape, got {attr}")
@@ -197,7 +205,7 @@ class PackOp(_LayoutOp):
     coordinate is divided by its divisor. `index` takes the coordinates to indices of the tensor.
     What has a coordinate below 0 or not below its bound, does not divide, lies outside the tensor,
     or is dropped (pairs of rows of the tables), is 0: zeros around an image take no memory of their
-    own.
+    own. Packed elements may have more bits than the tensor's; they are extended by their sign.
 
     ```mlir
     %p = cim.pack %x shape [14, 8, 32] map affine_map<(g, m, r) -> (r, 0, g, m)>
@@ -207,6 +215,7 @@ class PackOp(_LayoutOp):
     """
 
     name = "cim.pack"
+    KEEPS: ClassVar = "keeps or widens"
     tensor = operand_def(TensorType)
     packed = result_def(TensorType)
     assembly_format = (
@@ -226,6 +235,7 @@ class PackOp(_LayoutOp):
         tables: Sequence[DenseIntElementsAttr],
         divisors: Sequence[int] | None = None,
         dropped: DenseIntElementsAttr | None = None,
+        element: IntegerType | None = None,
     ):
         assert isa(tensor.type, TensorType)
         count = 1
@@ -233,9 +243,13 @@ class PackOp(_LayoutOp):
             count *= extent
         super().__init__(
             operands=[tensor],
-            result_types=[TensorType(tensor.type.element_type, [count])],
+            result_types=[TensorType(element or tensor.type.element_type, [count])],
             properties=self._properties(shape, map, bounds, index, tables, divisors, dropped),
         )
+
+    @staticmethod
+    def _keeps(tensor: IntegerType, flat: IntegerType) -> bool:
+        return tensor.width.data <= flat.width.data
 
     def verify_(self) -> None:
         self._verify_layout(self.tensor, self.packed)

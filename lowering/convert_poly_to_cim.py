@@ -20,7 +20,6 @@ from fractions import Fraction
 from math import prod
 
 from xdsl.context import Context
-from xdsl.dialects import arith
 from xdsl.dialects.builtin import (
     AffineMapAttr,
     DenseIntElementsAttr,
@@ -28,8 +27,6 @@ from xdsl.dialects.builtin import (
     IntegerType,
     ModuleOp,
     TensorType,
-    i8,
-    i16,
     i32,
     i64,
 )
@@ -38,7 +35,6 @@ from xdsl.ir.affine import AffineExpr, AffineMap
 from xdsl.parser import Parser
 from xdsl.passes import ModulePass
 from xdsl.rewriter import InsertPoint, Rewriter
-from xdsl.utils.hints import isa
 
 from cim_opt.dialects import cim
 from cim_opt.dialects.cim_machine import machine_attribute
@@ -81,12 +77,12 @@ class _Lowering:
         operands = [self._op.input, self._op.weight]
         if found.swapped:
             operands.reverse()
-        input, weight = (self._widened(value, plan.bits) for value in operands)
+        input, weight = operands
         result = self._op.init
         for part in range(plan.parts):
             packed = [
-                self._pack(ctx, input, input_packing(plan, part), found.input),
-                self._pack(ctx, weight, weight_packing(plan, part), found.weight),
+                self._pack(ctx, plan, input, input_packing(plan, part), found.input),
+                self._pack(ctx, plan, weight, weight_packing(plan, part), found.weight),
             ]
             sums = self._launch(plan, packed)
             result = self._unpack(ctx, sums, result, output_packing(plan, part), found, plan.parts)
@@ -129,21 +125,15 @@ class _Lowering:
         op.location = self._op.location
         Rewriter.insert_op(op, InsertPoint.before(self._op))
 
-    def _widened(self, value: SSAValue, bits: int) -> SSAValue:
-        """Elements of `bits` bits: both operands of a macro have the same width."""
-        assert isa(value.type, TensorType)
-        element = value.type.element_type
-        assert isinstance(element, IntegerType)
-        if element.width.data == bits:
-            return value
-        wide = TensorType({8: i8, 16: i16}[bits], value.type.get_shape())
-        extended = arith.ExtSIOp(value, wide)
-        self._insert(extended)
-        return extended.result
-
     def _pack(
-        self, ctx: Context, value: SSAValue, packing: Packing, index: tuple[TensorIndex, ...]
+        self,
+        ctx: Context,
+        plan: Plan,
+        value: SSAValue,
+        packing: Packing,
+        index: tuple[TensorIndex, ...],
     ) -> SSAValue:
+        """The operand in its order, of the width at which macros multiply both."""
         pack = cim.PackOp(
             value,
             packing.shape,
@@ -153,6 +143,7 @@ class _Lowering:
             _tables(packing),
             packing.divisors if packing.divisors and max(packing.divisors) > 1 else None,
             cim.table_attribute(packing.dropped) if packing.dropped else None,
+            IntegerType(plan.bits),
         )
         self._insert(pack)
         return pack.packed

@@ -30,7 +30,7 @@ from cim_opt.simulators.cim_layouts import layout_of
 from cim_opt.simulators.cim_memory import MachineState
 from cim_opt.simulators.cim_program import Runner
 from cim_opt.simulators.cim_report import CimReport
-from cim_opt.simulators.elementwise import quiet
+from cim_opt.simulators.elementwise import dtype_of, quiet
 from cim_opt.simulators.odd_widths import odd_width, wrap
 from cim_opt.simulators.reference import Handler, HostEvaluator, checked_arguments
 
@@ -98,7 +98,8 @@ class CimEvaluator(HostEvaluator):
         """A tensor as a program reads it."""
         assert isinstance(op, cim.PackOp)
         self.book.pack(op)
-        return [_laid_out(op, lambda: pack(layout_of(op), args[0]))]
+        packed = _laid_out(op, lambda: pack(layout_of(op), args[0]))
+        return [packed.astype(dtype_of(op.packed.type), copy=False)]
 
     def unpack(self, op: Operation, args: tuple[Values, ...]) -> Sequence[Values]:
         """A result in order, added to `init`."""

@@ -192,11 +192,20 @@ func.func @main(%x: tensor<2x5xi8>) {
 
 // -----
 
-// CHECK: packing keeps the element type, got tensor<2x5xi8> and tensor<32xi16>
-func.func @main(%x: tensor<2x5xi8>) {
+// CHECK: cim.pack keeps or widens the element type, got tensor<2x5xi16> and tensor<32xi8>
+func.func @main(%x: tensor<2x5xi16>) {
   %p = cim.pack %x shape [4, 8] map affine_map<(s, r) -> (r, 0, s)>
     bounds [2, 7] index affine_map<(h, w) -> (h, w)>
-    tables [dense<0> : tensor<8x2xi32>] : tensor<2x5xi8> -> tensor<32xi16>
+    tables [dense<0> : tensor<8x2xi32>] : tensor<2x5xi16> -> tensor<32xi8>
+  func.return
+}
+
+// -----
+
+// CHECK: cim.unpack keeps the element type, got tensor<8xi32> and tensor<8xi64>
+func.func @main(%y: tensor<8xi64>, %z: tensor<8xi32>) {
+  %r = cim.unpack %y into %z shape [8] map affine_map<(s) -> (s)> bounds [8]
+    index affine_map<(s) -> (s)> tables [] : tensor<8xi64>, tensor<8xi32> -> tensor<8xi32>
   func.return
 }
 
