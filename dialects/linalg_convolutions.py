@@ -15,9 +15,10 @@ padded copy of it. It has one number for each spatial dimension, or a pair (befo
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import ClassVar
+from typing import ClassVar, Self
 
 from xdsl.dialects.builtin import (
+    AffineMapAttr,
     ArrayAttr,
     DenseIntElementsAttr,
     TensorType,
@@ -29,6 +30,8 @@ from xdsl.dialects.linalg.ops import MatmulOp
 from xdsl.ir import Attribute, Dialect, Operation, Region, SSAValue
 from xdsl.ir.affine import AffineDimExpr, AffineExpr, AffineMap
 from xdsl.irdl import irdl_op_definition, opt_prop_def
+from xdsl.parser import Parser
+from xdsl.printer import Printer
 from xdsl.utils.exceptions import VerifyException
 from xdsl.utils.hints import isa
 
@@ -329,13 +332,39 @@ class BatchMatmulOp(_Contraction):
 class ExtendingMatmulOp(MatmulOp):
     """`linalg.matmul` that extends elements to the type that they are summed in, as MLIR does.
 
-    xDSL's would add an i8 to an i32. Its definition is inherited as it is.
+    xDSL's would add an i8 to an i32, and loses maps of its own when it is printed. They are
+    written as MLIR writes them, `linalg.matmul indexing_maps = [...] ins(...)`. xDSL's definition
+    is inherited as it is.
     """
 
     @classmethod
     def get_hidden_region(cls, inputs: Sequence[SSAValue], outputs: Sequence[SSAValue]) -> Region:
         return ConvOperation.get_hidden_region(inputs, outputs)
 
+    @classmethod
+    def parse(cls, parser: Parser) -> Self:
+        maps: Attribute | None = None
+        if parser.parse_optional_keyword("indexing_maps") is not None:
+            parser.parse_punctuation("=")
+            maps = parser.parse_attribute()
+        op = super().parse(parser)
+        assert isinstance(op, cls)
+        if maps is not None:
+            op.properties["indexing_maps"] = maps
+        return op
+
+    def print(self, printer: Printer) -> None:
+        if self.indexing_maps != _PLAIN_MATMUL:
+            printer.print_string(" indexing_maps = ")
+            printer.print_attribute(self.indexing_maps)
+        super().print(printer)
+
+
+_PLAIN_MATMUL = ArrayAttr(
+    AffineMapAttr(AffineMap(3, 0, (AffineDimExpr(row), AffineDimExpr(column))))
+    for row, column in ((0, 2), (2, 1), (0, 1))
+)
+"""Maps of a product of matrices that are not transposed."""
 
 OPERATIONS: list[type[Operation]] = [
     ExtendingMatmulOp,

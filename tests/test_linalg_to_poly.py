@@ -127,6 +127,25 @@ def test_products() -> None:
     assert recognised(named("batch_matvec").text) == MacKernel(2, 5, 6, ())
 
 
+def test_a_product_with_a_transposed_matrix() -> None:
+    maps = ", ".join(
+        f"affine_map<(i, j, k) -> ({indices})>" for indices in ("i, k", "j, k", "i, j")
+    )
+    text = function(
+        ["tensor<4x5xi8>", "tensor<6x5xi8>", "tensor<4x6xi32>"],
+        f"  %y = linalg.matmul indexing_maps = [{maps}] ins(%x, %w : tensor<4x5xi8>, "
+        "tensor<6x5xi8>) outs(%z : tensor<4x6xi32>) -> tensor<4x6xi32>",
+    )
+    again = str(parse_text(text, "test.mlir"))
+    assert str(parse_text(again, "again.mlir")) == again
+    rng = np.random.default_rng(0)
+    x, w = (rng.integers(-128, 128, shape, np.int8) for shape in ((4, 5), (6, 5)))
+    z = np.zeros((4, 6), np.int32)
+    expected = x.astype(int) @ w.astype(int).T
+    for module in (text, again, converted(again)):
+        np.testing.assert_array_equal(run(module, [x, w, z]), expected)
+
+
 # -- generic -----------------------------------------------------------------------------------
 
 CONV1D_TYPES = ("tensor<10xi8>", "tensor<2x3xi8>", "tensor<2x8xi32>")
