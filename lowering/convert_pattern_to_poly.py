@@ -18,7 +18,8 @@ Macros multiply i8. Elements of more bits are cut into digits of 8 bits with a s
 
 and multiplied digit by digit; digits that the range of the values does not need, and products that
 a sum of 32 bits does not hold, are left out. So GEMV of i32 values of any size takes 10 kernels,
-and that of values declared as -128 to 127 takes one.
+and that of values declared as -128 to 127 takes one. Where both factors have 16 bits, one kernel of
+i16 takes less than eight of i8.
 
 The mapping needs every length: `sizes=` sets the `?` of the arguments, in their order, of function
 `entry=`. Patterns are fused first.

@@ -5,11 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from xdsl.dialects import arith, tensor
-from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, TensorType, i8, i32
+from xdsl.dialects.builtin import IndexType, IntegerAttr, IntegerType, TensorType, i8, i16, i32
 from xdsl.ir import Block, Operation, Region, SSAValue
 from xdsl.rewriter import InsertPoint, Rewriter
 from xdsl.utils.hints import isa
 
+from cim_opt.dialects.mac_body import WIDTHS
 from cim_opt.dialects.pattern import MapOp, YieldOp, vector_length, vector_type
 from cim_opt.lowering.pattern_products import Factor, Product
 from cim_opt.lowering.poly_kernels import build_kernel
@@ -46,7 +47,9 @@ class DigitKernels:
         product = self.product
         if 0 in (product.sums, product.length):
             return
-        first, second = self._digits(product.first), self._digits(product.second)
+        element, counts = self._digit_plan()
+        first = self._digits(product.first, element, counts[0])
+        second = self._digits(product.second, element, counts[1])
         init = self._outside(product.init)
         is_plain = len(first) == len(second) == 1 and product.total is product.yielded
         if is_plain:
@@ -79,45 +82,58 @@ class DigitKernels:
         """A tensor of one element a sum, all of them `value`."""
         return self._insert(tensor.SplatOp(value, [], TensorType(i32, [self.product.sums])))
 
-    def _digits(self, factor: Factor) -> list[SSAValue]:
+    def _digit_plan(self) -> tuple[IntegerType, tuple[int, int]]:
+        """The type of digits, and how many each factor has.
+
+        A macro takes four times as long for i16 as for i8: half the columns, twice the bits.
+        """
+        known = [self.analysis.of(factor.value) for factor in self._factors()]
+        counts = digits_of(known[0]), digits_of(known[1])
+        pairs = sum((i + j) * DIGIT < WORD for i in range(counts[0]) for j in range(counts[1]))
+        fit = all(r is not None and r.low >= -(1 << 15) and r.high < 1 << 15 for r in known)
+        return (i16, (1, 1)) if fit and pairs > 4 else (i8, counts)
+
+    def _factors(self) -> tuple[Factor, Factor]:
+        return self.product.first, self.product.second
+
+    def _digits(self, factor: Factor, element: IntegerType, count: int) -> list[SSAValue]:
         """Vectors of digits, the lowest first."""
         vector = self._outside(factor.vector)
-        known = self.analysis.of(factor.value)
-        count = digits_of(known)
-        if count == 1 and self._is_extension(factor):
+        if count == 1 and self._is_extension(factor, element):
             return [vector]
         block = Block(arg_types=[factor.element.type])
         (rest,) = copy_into(block, factor.block, {factor.element: block.args[0]}, [factor.value])
         digits: list[SSAValue] = []
         for number in range(count):
-            digit = arith.TruncIOp(rest, i8)
+            digit = arith.TruncIOp(rest, element)
             block.add_op(digit)
             digits.append(digit.result)
             if number < count - 1:
                 rest = _rest(block, rest, digit.result)
         block.add_op(YieldOp(*digits))
         length = vector_length(vector)
-        types = [TensorType(i8, [length])] * count
+        types = [TensorType(element, [length])] * count
         op = MapOp([vector], [], types, Region(block))
         self._insert(op)
         return list(op.outs)
 
     @staticmethod
-    def _is_extension(factor: Factor) -> bool:
-        """Whether the factor is the vector's i4 or i8 element, extended by its sign."""
+    def _is_extension(factor: Factor, widest: IntegerType) -> bool:
+        """Whether the factor is an element of the vector that macros take, extended by its sign."""
         value = factor.value
         while isinstance(value.owner, arith.ExtSIOp):
             value = value.owner.input
-        small = isa(value.type, IntegerType) and value.type.width.data in (4, 8)
-        return value is factor.element and small
+        if value is not factor.element or not isa(value.type, IntegerType):
+            return False
+        width = value.type.width.data
+        return width in WIDTHS and width <= widest.width.data
 
     # -- sums ------------------------------------------------------------------------------------
 
     def _kernel(self, first: SSAValue, second: SSAValue, init: SSAValue) -> SSAValue:
         product = self.product
         accesses = [
-            Access(((product.step if factor.slides else 0, 1),), (0,))
-            for factor in (product.first, product.second)
+            Access(((product.step if factor.slides else 0, 1),), (0,)) for factor in self._factors()
         ]
         output = Access(((1, 0),), (0,))
         extents = (product.sums, product.length)

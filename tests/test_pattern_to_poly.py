@@ -133,7 +133,15 @@ func.func @f(%a: {a}, %b: {b}) -> i32 {{
 
 @pytest.mark.parametrize(
     ("a", "b", "count"),
-    [((-128, 127), (-5, 5), 1), ((0, 255), (-128, 127), 2), ((0, 255), (0, 255), 4)],
+    [
+        ((-128, 127), (-5, 5), 1),
+        ((0, 255), (-128, 127), 2),
+        ((0, 255), (0, 255), 4),
+        # Words of 16 bits: one kernel of i16 takes less than eight of i8.
+        ((-32768, 32767), (-32768, 32767), 1),
+        ((-32768, 32767), (-128, 127), 3),
+        ((-32768, 32768), (-32768, 32767), 8),
+    ],
 )
 def test_declared_ranges_leave_digits_out(
     a: tuple[int, int], b: tuple[int, int], count: int
@@ -146,7 +154,13 @@ def test_declared_ranges_leave_digits_out(
 
 @pytest.mark.parametrize(
     ("element", "extension", "count"),
-    [("i8", "extsi", 1), ("i4", "extsi", 1), ("i8", "extui", 4), ("i16", "extsi", 8)],
+    [
+        ("i8", "extsi", 1),
+        ("i4", "extsi", 1),
+        ("i8", "extui", 4),
+        ("i16", "extsi", 1),
+        ("i16", "extui", 8),
+    ],
 )
 def test_elements_of_other_types(element: str, extension: str, count: int) -> None:
     bits = int(element[1:])
