@@ -70,30 +70,54 @@ def best_plan(
     if not movement:
         split, order = split or Split(positions=machine.macros), order or ORDERS[-1]
         layout = layout or "steps"
+    found = [
+        plan
+        for tiled in covers
+        if (placement := _placed(kernel, machine, tiled, bits))
+        for plan in plans(kernel, machine, tiled, placement, bits, split, layout)
+    ]
+    found.sort(key=least_cycles)
     best: Choice | None = None
-    for tiled in covers:
-        if end is not None and best is not None and perf_counter() > end:
+    for plan in found:
+        late = end is not None and perf_counter() > end
+        if best is not None and (late or least_cycles(plan) > best.cycles):
             break
-        placement = place(tiled.cover, tile_of(kernel, tiled.channels))
-        # Images that take different columns would need several orders of the sums.
-        if placement is None or len(placement.columns) > machine.columns_of(bits):
-            continue
-        for plan in plans(kernel, machine, tiled, placement, bits, split, layout, order):
-            if best is not None and _least_cycles(plan) > best.rank[0]:
-                continue
-            choice = Choice(plan, time(program(plan), machine))
+        for each in ORDERS if order is None else (order,):
+            ordered = replace(plan, order=each)
+            choice = Choice(ordered, time(program(ordered), machine))
             if best is None or choice.rank < best.rank:
                 best = choice
     return best
 
 
-def _least_cycles(plan: Plan) -> int:
-    """Fewer cycles than the plan can take: its macro steps and loads."""
-    steps = plan.macro_steps // plan.split.macros
+def _placed(kernel: MacKernel, machine: CimMachine, tiled: Tiled, bits: int) -> Placement | None:
+    """Where the steps of a cover lie, None if code cannot be made for it."""
+    placement = place(tiled.cover, tile_of(kernel, tiled.channels))
+    # Images that take different columns would need several orders of the sums.
+    if placement is None or len(placement.columns) > machine.columns_of(bits):
+        return None
+    return placement
+
+
+def least_cycles(plan: Plan) -> int:
+    """A bound on a plan's cycles from below, whatever the order of its instructions.
+
+    A macro step starts when the sums of the one before have left the register, and its inputs have
+    arrived there; macros do not work while their weights are loaded.
+    """
+    machine = plan.machine
+    sums = plan.split.macros * plan.columns * SUM_BYTES
+    drained = plan.bits + machine.mvm_drain_cycles + machine.transfer_fill_cycles
+    filled = plan.bits + machine.mvm_input_hold_cycles + machine.transfer_fill_cycles
+    step = max(
+        drained + _ceil(sums, machine.output_register_width_bytes),
+        filled + _ceil(plan.set_bytes, machine.input_register_width_bytes),
+    )
+    writes = _ceil(plan.weight_bytes, machine.weight_write_bytes * plan.split.macros)
+    load = _ceil(plan.weight_bytes, machine.global_width_bytes) + writes
     loads = plan.parts * plan.group_tiles * plan.output_tiles * plan.chunks * plan.rounds
-    step = plan.bits + plan.machine.mvm_drain_cycles
-    load = plan.weight_bytes // plan.machine.global_width_bytes + plan.rows
-    return steps * step + loads * load
+    passes = loads * plan.passes
+    return loads * (load - 1) + passes * ((plan.sets - 1) * step + plan.bits)
 
 
 def plans(
@@ -104,19 +128,15 @@ def plans(
     bits: int,
     split: Split | None = None,
     layout: str | None = None,
-    order: str | None = None,
 ) -> Iterator[Plan]:
     """The plans for one cover that fit the machine, with what is given already."""
     first = Plan(kernel, machine, tiled.cover, placement, tiled.channels, Split(), bits)
     splits = _splits(first) if split is None else [split] if _suits(first, split) else []
-    found = [plan for each in splits if (plan := _chunked(replace(first, split=each)))]
-    found.sort(key=_least_cycles)
-    for plan in found[:_TRIED]:
-        for laid_out in (plan, *_windows(plan)):
-            if layout not in (None, laid_out.layout):
-                continue
-            for each in ORDERS if order is None else (order,):
-                yield replace(laid_out, order=each)
+    for each in splits:
+        plan = _chunked(replace(first, split=each))
+        if plan is None:
+            continue
+        yield from (p for p in (plan, *_windows(plan)) if layout in (None, p.layout))
 
 
 def _windows(plan: Plan) -> Iterator[Plan]:
@@ -130,10 +150,6 @@ def _windows(plan: Plan) -> Iterator[Plan]:
         shared = replace(plan, placement=placement, window=axis)
         if shared.set_bytes < plan.set_bytes and fits(shared):
             yield shared
-
-
-_TRIED = 12
-"""Splits of one cover that are timed: the ones with the fewest steps and loads."""
 
 
 def _chunked(plan: Plan) -> Plan | None:
