@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from math import prod
 from typing import Literal
 
 from cim_opt.mapping.cim_search import Tiled, tile_of
-from cim_opt.polyhedral.cover import im2col, rectangle
+from cim_opt.polyhedral.cover import block_spread, im2col, rectangle
 from cim_opt.polyhedral.cover_choice import candidates
 from cim_opt.polyhedral.kernel import MacKernel, Point
 
@@ -43,20 +44,39 @@ def _im2col(kernel: MacKernel, rows: int, columns: int) -> Tiled:
 
 
 def _rectangles(kernel: MacKernel, rows: int, columns: int) -> Iterator[Tiled]:
-    for block in _blocks(kernel, columns):
-        size = 1
-        for extent in block:
-            size *= extent
-        channels = min(kernel.out_channels, max(1, columns // size)), _depth(kernel, rows)
+    room = columns // min(kernel.out_channels, columns)
+    blocks = sorted(_boxes(kernel, 0, room), key=lambda block: _steps(kernel, block, rows, columns))
+    for block in blocks[:_BLOCKS]:
+        channels = min(kernel.out_channels, columns // prod(block)), _depth(kernel, rows)
         tile = tile_of(kernel, channels)
-        for strip in (None, *range(kernel.rank)):
+        # Cutting rows into images along an axis matters only when there is something to cut.
+        cut = _inputs(kernel, block) * channels[1] > rows
+        for strip in (None, *range(kernel.rank)) if cut else (None,):
             yield Tiled(rectangle(tile, block, rows, columns, strip=strip), channels)
 
 
-def _blocks(kernel: MacKernel, columns: int) -> Iterator[Point]:
-    """Blocks of at most `columns` outputs along the axes along which windows slide."""
-    room = columns // min(kernel.out_channels, columns)
-    yield from _boxes(kernel, 0, room)
+_BLOCKS = 6
+"""Blocks of outputs that are looked at closely: those with the fewest macro steps."""
+
+
+def _inputs(kernel: MacKernel, block: Point) -> int:
+    """Inputs of one channel that the outputs of a block read."""
+    spread = block_spread(kernel, block)
+    return prod(
+        len({axis.reads(o * step, k) for o in range(size) for k in range(axis.taps)})
+        for axis, size, step in zip(kernel.axes, block, spread, strict=True)
+    )
+
+
+def _steps(kernel: MacKernel, block: Point, rows: int, columns: int) -> tuple[int, int]:
+    """Macro steps of a group with blocks of this form, and images of one tile of channels."""
+    images = -(-_inputs(kernel, block) * kernel.in_channels // rows)
+    blocks = prod(
+        step * -(-axis.outputs // (size * step))
+        for axis, size, step in zip(kernel.axes, block, block_spread(kernel, block), strict=True)
+    )
+    tiles = -(-kernel.out_channels // min(kernel.out_channels, columns // prod(block)))
+    return blocks * images * tiles, images
 
 
 def _boxes(kernel: MacKernel, axis: int, room: int) -> Iterator[Point]:

@@ -100,6 +100,14 @@ def im2col(kernel: MacKernel, rows: int, columns: int) -> Cover:
     return rectangle(kernel, (1,) * kernel.rank, rows, columns)
 
 
+def block_spread(kernel: MacKernel, block: Point) -> Point:
+    """Distance of a block's outputs along each axis: those of one residue of the dilation."""
+    return tuple(
+        axis.dilation // gcd(axis.dilation, axis.stride) if size > 1 and axis.taps > 1 else 1
+        for axis, size in zip(kernel.axes, block, strict=True)
+    )
+
+
 def rectangle(
     kernel: MacKernel,
     block: Point,
@@ -114,10 +122,7 @@ def rectangle(
     Along an axis with dilation a block holds the outputs of one residue, which share inputs.
     Raises ValueError when the block has more outputs than the macro columns.
     """
-    spread = tuple(
-        axis.dilation // gcd(axis.dilation, axis.stride) if size > 1 and axis.taps > 1 else 1
-        for axis, size in zip(kernel.axes, block, strict=True)
-    )
+    spread = block_spread(kernel, block)
     periods = [size * step for size, step in zip(block, spread, strict=True)]
     outputs = [range(0, period, step) for period, step in zip(periods, spread, strict=True)]
     inputs = [
