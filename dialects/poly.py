@@ -117,19 +117,58 @@ class ImageAttr(ParametrizedAttribute):
     columns: DenseIntElementsAttr = param_def()
     dropped: DenseIntElementsAttr = param_def()
 
+    def verify(self) -> None:
+        rows, width = _table_shape("rows", self.rows)
+        columns, _ = _table_shape("columns", self.columns, width)
+        if min(rows, columns) < 1:
+            raise VerifyException(f"an image has rows and columns, got {rows} and {columns}")
+        _table_shape("dropped", self.dropped, 2)
+        values = list(self.dropped.get_values())
+        for row, column in zip(values[::2], values[1::2], strict=True):
+            if not (0 <= row < rows and 0 <= column < columns):
+                raise VerifyException(
+                    f"what an image drops is a pair of its {rows} rows and {columns} columns, "
+                    f"got ({row}, {column})"
+                )
+
 
 @irdl_attr_definition
 class CoverAttr(ParametrizedAttribute):
     """Images that a macro applies at every point of a lattice of output positions.
 
     `lattice` is a basis, one vector a line. `channels` are how many output and input channels of a
-    group one image takes; more channels are more images of the same form.
+    group one image takes, and how many groups share one; more channels are more images of the same
+    form.
     """
 
     name = "poly.cover"
     lattice: DenseIntElementsAttr = param_def()
     channels: DenseIntElementsAttr = param_def()
     images: ArrayAttr[ImageAttr] = param_def()
+
+    def verify(self) -> None:
+        vectors, rank = _table_shape("lattice", self.lattice)
+        if vectors != rank:
+            raise VerifyException(f"a lattice has a vector an axis, got {vectors} of {rank}")
+        channels = list(self.channels.get_values())
+        if self.channels.type.get_shape() != (1, 3) or min(channels) < 1:
+            raise VerifyException(
+                "channels are output, input and packed ones, at least 1 each, in one line, "
+                f"got {self.channels.type}"
+            )
+        for image in self.images:
+            _table_shape("rows", image.rows, 1 + rank)
+
+
+def _table_shape(
+    what: str, table: DenseIntElementsAttr, width: int | None = None
+) -> tuple[int, int]:
+    """Lines and columns of a table, which has `width` columns. Raises VerifyException."""
+    shape = table.type.get_shape()
+    if len(shape) != 2 or (width is not None and shape[1] != width):
+        columns = "" if width is None else f" of {width} columns"
+        raise VerifyException(f"{what} of an image or cover are a table{columns}, got {table.type}")
+    return shape[0], shape[1]
 
 
 @irdl_op_definition

@@ -8,7 +8,7 @@ from xdsl.dialects.builtin import TensorType
 from xdsl.ir import Region, SSAValue
 from xdsl.utils.hints import isa
 
-from cim_opt.dialects.mac_body import mac_body
+from cim_opt.dialects.mac_body import mac_body, match_mac
 from cim_opt.dialects.poly import KernelOp, MapAttr, SetAttr
 from cim_opt.errors import UserError
 from cim_opt.locations import location_of
@@ -78,6 +78,28 @@ def recognise_kernel(op: KernelOp) -> Recognised:
     """The kernel that a `poly.kernel` is. Raises UserError, with its place, when it is none."""
     from cim_opt.polyhedral import sets
 
+    mac = match_mac(op.body.block)
+    if mac is None or mac.accumulator.index != 2:
+        raise UserError(
+            f"the body of '{op.name}' is no multiply-accumulate",
+            "macros add the product of an input and a weight to an output",
+            "compute the rest before or after the kernel",
+            location_of(op),
+        )
+    extents, accesses = loops_of(op)
+    domain = sets.parse_set(op.domain.text.data)
+    shapes = [shape_of(op.input), shape_of(op.weight)]
+    try:
+        return recognise(extents, accesses, shapes, names=_names_of(domain))
+    except UserError as error:
+        error.location = error.location or location_of(op)
+        raise
+
+
+def loops_of(op: KernelOp) -> tuple[tuple[int, ...], list[Access]]:
+    """Extents of the loops of a `poly.kernel`, and its accesses. Raises UserError for others."""
+    from cim_opt.polyhedral import sets
+
     domain = sets.parse_set(op.domain.text.data)
     extents = sets.extents_of(domain)
     if extents is None:
@@ -97,12 +119,7 @@ def recognise_kernel(op: KernelOp) -> Recognised:
                 location_of(op),
             )
         accesses.append(Access(*rows))
-    shapes = [shape_of(op.input), shape_of(op.weight)]
-    try:
-        return recognise(extents, accesses, shapes, names=_names_of(domain))
-    except UserError as error:
-        error.location = error.location or location_of(op)
-        raise
+    return extents, accesses
 
 
 def _names_of(domain: object) -> list[str]:

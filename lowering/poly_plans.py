@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from xdsl.dialects.builtin import IntegerType, TensorType
 from xdsl.utils.hints import isa
 
-from cim_opt.dialects.poly import KernelOp
+from cim_opt.dialects.poly import CoverAttr, KernelOp
 from cim_opt.errors import UserError
 from cim_opt.hardware.cim import CimMachine
 from cim_opt.locations import location_of
@@ -15,7 +15,8 @@ from cim_opt.lowering.poly_covers import cover_of
 from cim_opt.mapping.cim_code import ORDERS
 from cim_opt.mapping.cim_covers import covers_for
 from cim_opt.mapping.cim_plan import Split
-from cim_opt.mapping.cim_search import Choice, Tiled, best_plan, require
+from cim_opt.mapping.cim_search import Choice, Tiled, best_plan, require, tile_of
+from cim_opt.polyhedral.cover import check
 from cim_opt.polyhedral.kernel import Axis, MacKernel
 from cim_opt.polyhedral.recognise import Recognised
 
@@ -62,7 +63,7 @@ def plan_of(op: KernelOp, found: Recognised, machine: CimMachine, movement: bool
     kernel = kernel_of(found)
     bits = bits_of(op)
     if op.cover is not None:
-        covers: Sequence[Tiled] = [cover_of(op.cover, kernel)]
+        covers: Sequence[Tiled] = [_checked_cover(op, op.cover, kernel, machine)]
     else:
         covers = covers_for(kernel, machine.rows, machine.columns_of(bits), "best")
     split = None if op.macros is None else split_of(op, machine)
@@ -84,4 +85,42 @@ def plan_of(op: KernelOp, found: Recognised, machine: CimMachine, movement: bool
         order=order,
         movement=movement,
     )
-    return require(choice, kernel, machine)
+    if choice is None and (op.macros is not None or op.layout is not None):
+        raise UserError(
+            f"no plan for a kernel with {_given(op)}",
+            f"its cover cannot be laid on {machine.name} in this way",
+            "let poly-map-macros and poly-layout choose",
+            location_of(op),
+        )
+    return required(op, choice, kernel, machine)
+
+
+def required(op: KernelOp, choice: Choice | None, kernel: MacKernel, machine: CimMachine) -> Choice:
+    """The choice, or the error, with the kernel's place, that no plan fits."""
+    try:
+        return require(choice, kernel, machine)
+    except UserError as error:
+        error.location = location_of(op)
+        raise
+
+
+def _checked_cover(op: KernelOp, attr: CoverAttr, kernel: MacKernel, machine: CimMachine) -> Tiled:
+    """The cover that an attribute describes. Raises UserError unless it computes the kernel."""
+    try:
+        tiled = cover_of(attr, kernel)
+        tile = tile_of(kernel, tiled.channels)
+        check(tiled.cover, tile, machine.rows, machine.columns_of(bits_of(op)))
+    except UserError as error:
+        error.location = location_of(op)
+        raise
+    return tiled
+
+
+def _given(op: KernelOp) -> str:
+    """The attributes that say how a kernel is laid on macros and memory."""
+    given: list[str] = []
+    if op.macros is not None:
+        given.append(f"macros {list(op.macros.get_values())}")
+    if op.layout is not None:
+        given.append(f"layout {op.layout.data!r}")
+    return " and ".join(given)

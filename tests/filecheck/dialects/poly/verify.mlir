@@ -183,3 +183,129 @@ func.func @f(%x: tensor<4xi8>, %w: tensor<4xi8>, %z: tensor<1xi32>) -> tensor<1x
   }
   func.return %y : tensor<1xi32>
 }
+
+// -----
+
+// CHECK: a lattice has a vector an axis, got 2 of 1
+func.func @f(%x: tensor<8xi8>, %w: tensor<3xi8>, %z: tensor<6xi32>) -> tensor<6xi32> {
+  %y = poly.kernel ins(%x, %w : tensor<8xi8>, tensor<3xi8>) outs(%z : tensor<6xi32>)
+    domain <"{ [o, k] : 0 <= o <= 5 and 0 <= k <= 2 }">
+    accesses [#poly.map<"{ [o, k] -> [o + k] }">, #poly.map<"{ [o, k] -> [k] }">, #poly.map<"{ [o, k] -> [o] }">]
+    cover <dense<2> : tensor<2x1xi32>, dense<1> : tensor<1x3xi32>, [#poly.image<dense<[[0, 0], [0, 1], [0, 2], [0, 3]]> : tensor<4x2xi32>, dense<[[0, 0], [0, 1]]> : tensor<2x2xi32>, dense<> : tensor<0x2xi32>>]> {
+  ^bb0(%a: i8, %b: i8, %acc: i32):
+    poly.yield %acc : i32
+  }
+  func.return %y : tensor<6xi32>
+}
+
+// -----
+
+// CHECK: channels are output, input and packed ones, at least 1 each, in one line, got tensor<1x2xi32>
+func.func @f(%x: tensor<8xi8>, %w: tensor<3xi8>, %z: tensor<6xi32>) -> tensor<6xi32> {
+  %y = poly.kernel ins(%x, %w : tensor<8xi8>, tensor<3xi8>) outs(%z : tensor<6xi32>)
+    domain <"{ [o, k] : 0 <= o <= 5 and 0 <= k <= 2 }">
+    accesses [#poly.map<"{ [o, k] -> [o + k] }">, #poly.map<"{ [o, k] -> [k] }">, #poly.map<"{ [o, k] -> [o] }">]
+    cover <dense<2> : tensor<1x1xi32>, dense<1> : tensor<1x2xi32>, [#poly.image<dense<[[0, 0], [0, 1], [0, 2], [0, 3]]> : tensor<4x2xi32>, dense<[[0, 0], [0, 1]]> : tensor<2x2xi32>, dense<> : tensor<0x2xi32>>]> {
+  ^bb0(%a: i8, %b: i8, %acc: i32):
+    poly.yield %acc : i32
+  }
+  func.return %y : tensor<6xi32>
+}
+
+// -----
+
+// CHECK: channels are output, input and packed ones, at least 1 each, in one line, got tensor<1x3xi32>
+func.func @f(%x: tensor<8xi8>, %w: tensor<3xi8>, %z: tensor<6xi32>) -> tensor<6xi32> {
+  %y = poly.kernel ins(%x, %w : tensor<8xi8>, tensor<3xi8>) outs(%z : tensor<6xi32>)
+    domain <"{ [o, k] : 0 <= o <= 5 and 0 <= k <= 2 }">
+    accesses [#poly.map<"{ [o, k] -> [o + k] }">, #poly.map<"{ [o, k] -> [k] }">, #poly.map<"{ [o, k] -> [o] }">]
+    cover <dense<2> : tensor<1x1xi32>, dense<0> : tensor<1x3xi32>, [#poly.image<dense<[[0, 0], [0, 1], [0, 2], [0, 3]]> : tensor<4x2xi32>, dense<[[0, 0], [0, 1]]> : tensor<2x2xi32>, dense<> : tensor<0x2xi32>>]> {
+  ^bb0(%a: i8, %b: i8, %acc: i32):
+    poly.yield %acc : i32
+  }
+  func.return %y : tensor<6xi32>
+}
+
+// -----
+
+// CHECK: rows of an image or cover are a table of 2 columns, got tensor<1x3xi32>
+func.func @f(%x: tensor<8xi8>, %w: tensor<3xi8>, %z: tensor<6xi32>) -> tensor<6xi32> {
+  %y = poly.kernel ins(%x, %w : tensor<8xi8>, tensor<3xi8>) outs(%z : tensor<6xi32>)
+    domain <"{ [o, k] : 0 <= o <= 5 and 0 <= k <= 2 }">
+    accesses [#poly.map<"{ [o, k] -> [o + k] }">, #poly.map<"{ [o, k] -> [k] }">, #poly.map<"{ [o, k] -> [o] }">]
+    cover <dense<2> : tensor<1x1xi32>, dense<1> : tensor<1x3xi32>, [#poly.image<dense<0> : tensor<1x3xi32>, dense<0> : tensor<1x3xi32>, dense<> : tensor<0x2xi32>>]> {
+  ^bb0(%a: i8, %b: i8, %acc: i32):
+    poly.yield %acc : i32
+  }
+  func.return %y : tensor<6xi32>
+}
+
+// -----
+
+// CHECK: columns of an image or cover are a table of 2 columns, got tensor<1x3xi32>
+func.func @f(%x: tensor<8xi8>, %w: tensor<3xi8>, %z: tensor<6xi32>) -> tensor<6xi32> {
+  %y = poly.kernel ins(%x, %w : tensor<8xi8>, tensor<3xi8>) outs(%z : tensor<6xi32>)
+    domain <"{ [o, k] : 0 <= o <= 5 and 0 <= k <= 2 }">
+    accesses [#poly.map<"{ [o, k] -> [o + k] }">, #poly.map<"{ [o, k] -> [k] }">, #poly.map<"{ [o, k] -> [o] }">]
+    cover <dense<2> : tensor<1x1xi32>, dense<1> : tensor<1x3xi32>, [#poly.image<dense<[[0, 0], [0, 1], [0, 2], [0, 3]]> : tensor<4x2xi32>, dense<0> : tensor<1x3xi32>, dense<> : tensor<0x2xi32>>]> {
+  ^bb0(%a: i8, %b: i8, %acc: i32):
+    poly.yield %acc : i32
+  }
+  func.return %y : tensor<6xi32>
+}
+
+// -----
+
+// CHECK: lattice of an image or cover are a table, got tensor<1xi32>
+func.func @f(%x: tensor<8xi8>, %w: tensor<3xi8>, %z: tensor<6xi32>) -> tensor<6xi32> {
+  %y = poly.kernel ins(%x, %w : tensor<8xi8>, tensor<3xi8>) outs(%z : tensor<6xi32>)
+    domain <"{ [o, k] : 0 <= o <= 5 and 0 <= k <= 2 }">
+    accesses [#poly.map<"{ [o, k] -> [o + k] }">, #poly.map<"{ [o, k] -> [k] }">, #poly.map<"{ [o, k] -> [o] }">]
+    cover <dense<2> : tensor<1xi32>, dense<1> : tensor<1x3xi32>, [#poly.image<dense<[[0, 0], [0, 1], [0, 2], [0, 3]]> : tensor<4x2xi32>, dense<[[0, 0], [0, 1]]> : tensor<2x2xi32>, dense<> : tensor<0x2xi32>>]> {
+  ^bb0(%a: i8, %b: i8, %acc: i32):
+    poly.yield %acc : i32
+  }
+  func.return %y : tensor<6xi32>
+}
+
+// -----
+
+// CHECK: an image has rows and columns, got 4 and 0
+func.func @f(%x: tensor<8xi8>, %w: tensor<3xi8>, %z: tensor<6xi32>) -> tensor<6xi32> {
+  %y = poly.kernel ins(%x, %w : tensor<8xi8>, tensor<3xi8>) outs(%z : tensor<6xi32>)
+    domain <"{ [o, k] : 0 <= o <= 5 and 0 <= k <= 2 }">
+    accesses [#poly.map<"{ [o, k] -> [o + k] }">, #poly.map<"{ [o, k] -> [k] }">, #poly.map<"{ [o, k] -> [o] }">]
+    cover <dense<2> : tensor<1x1xi32>, dense<1> : tensor<1x3xi32>, [#poly.image<dense<[[0, 0], [0, 1], [0, 2], [0, 3]]> : tensor<4x2xi32>, dense<> : tensor<0x2xi32>, dense<> : tensor<0x2xi32>>]> {
+  ^bb0(%a: i8, %b: i8, %acc: i32):
+    poly.yield %acc : i32
+  }
+  func.return %y : tensor<6xi32>
+}
+
+// -----
+
+// CHECK: what an image drops is a pair of its 4 rows and 2 columns, got (4, 0)
+func.func @f(%x: tensor<8xi8>, %w: tensor<3xi8>, %z: tensor<6xi32>) -> tensor<6xi32> {
+  %y = poly.kernel ins(%x, %w : tensor<8xi8>, tensor<3xi8>) outs(%z : tensor<6xi32>)
+    domain <"{ [o, k] : 0 <= o <= 5 and 0 <= k <= 2 }">
+    accesses [#poly.map<"{ [o, k] -> [o + k] }">, #poly.map<"{ [o, k] -> [k] }">, #poly.map<"{ [o, k] -> [o] }">]
+    cover <dense<2> : tensor<1x1xi32>, dense<1> : tensor<1x3xi32>, [#poly.image<dense<[[0, 0], [0, 1], [0, 2], [0, 3]]> : tensor<4x2xi32>, dense<[[0, 0], [0, 1]]> : tensor<2x2xi32>, dense<[[4, 0]]> : tensor<1x2xi32>>]> {
+  ^bb0(%a: i8, %b: i8, %acc: i32):
+    poly.yield %acc : i32
+  }
+  func.return %y : tensor<6xi32>
+}
+
+// -----
+
+// CHECK: dropped of an image or cover are a table of 2 columns, got tensor<1x3xi32>
+func.func @f(%x: tensor<8xi8>, %w: tensor<3xi8>, %z: tensor<6xi32>) -> tensor<6xi32> {
+  %y = poly.kernel ins(%x, %w : tensor<8xi8>, tensor<3xi8>) outs(%z : tensor<6xi32>)
+    domain <"{ [o, k] : 0 <= o <= 5 and 0 <= k <= 2 }">
+    accesses [#poly.map<"{ [o, k] -> [o + k] }">, #poly.map<"{ [o, k] -> [k] }">, #poly.map<"{ [o, k] -> [o] }">]
+    cover <dense<2> : tensor<1x1xi32>, dense<1> : tensor<1x3xi32>, [#poly.image<dense<[[0, 0], [0, 1], [0, 2], [0, 3]]> : tensor<4x2xi32>, dense<[[0, 0], [0, 1]]> : tensor<2x2xi32>, dense<0> : tensor<1x3xi32>>]> {
+  ^bb0(%a: i8, %b: i8, %acc: i32):
+    poly.yield %acc : i32
+  }
+  func.return %y : tensor<6xi32>
+}
