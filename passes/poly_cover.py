@@ -13,8 +13,8 @@ becomes, on a machine of 6 rows and 8 columns, where a step takes four positions
 schedules give them), `covers` (sliding covers, also of several images), or `best` of all. Within a
 family the one with the fewest modelled cycles is taken, with the split of macros and the order of
 instructions that suit it best (`movement=false`: without looking for these); after `budget` seconds
-the best one so far. `explain` says which, and how far its macro
-steps are from a lower bound.
+the best one so far. A kernel without a mapping of the family takes im2col. `explain` says which,
+and how far its macro steps are from a lower bound.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ from cim_opt.passes.explain import remark
 
 if TYPE_CHECKING:
     from cim_opt.hardware.cim import CimMachine
+    from cim_opt.mapping.cim_covers import Mapping
     from cim_opt.mapping.cim_search import Choice
+    from cim_opt.polyhedral.kernel import MacKernel
 
 
 @dataclass(frozen=True)
@@ -57,20 +59,32 @@ class PolyCoverPass(ModulePass):
     def _choose(self, op: KernelOp, machine: CimMachine) -> None:
         from cim_opt.lowering.poly_covers import cover_attribute
         from cim_opt.lowering.poly_kernels import recognise_kernel
-        from cim_opt.lowering.poly_plans import bits_of, kernel_of
-        from cim_opt.mapping.cim_covers import covers_for
-        from cim_opt.mapping.cim_search import Tiled, best_plan, require
+        from cim_opt.lowering.poly_plans import bits_of, kernel_of, required
+        from cim_opt.mapping.cim_search import Tiled
 
-        kernel, bits = kernel_of(recognise_kernel(op)), bits_of(op)
-        covers = covers_for(kernel, machine.rows, machine.columns_of(bits), self.mapping)
-        best = best_plan(
-            kernel, machine, covers, bits=bits, movement=self.movement, budget=self.budget
-        )
-        choice = require(best, kernel, machine)
+        kernel = kernel_of(recognise_kernel(op))
+        mapping: Mapping = self.mapping
+        best = self._best(kernel, machine, bits_of(op), mapping)
+        if best is None:
+            # Where windows do not slide there are no covers: a matrix product beside convolutions.
+            mapping = "im2col"
+            best = self._best(kernel, machine, bits_of(op), mapping)
+        choice = required(op, best, kernel, machine)
         plan = choice.plan
         op.cover = cover_attribute(Tiled(plan.cover, plan.channels), kernel)
         if self.explain:
-            remark(op, f"{self.mapping}: {describe(choice)}")
+            remark(op, f"{mapping}: {describe(choice)}")
+
+    def _best(
+        self, kernel: MacKernel, machine: CimMachine, bits: int, mapping: Mapping
+    ) -> Choice | None:
+        from cim_opt.mapping.cim_covers import covers_for
+        from cim_opt.mapping.cim_search import best_plan
+
+        covers = covers_for(kernel, machine.rows, machine.columns_of(bits), mapping)
+        return best_plan(
+            kernel, machine, covers, bits=bits, movement=self.movement, budget=self.budget
+        )
 
 
 def describe(choice: Choice) -> str:
