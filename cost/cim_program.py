@@ -1,8 +1,15 @@
-"""The cycles of a program of statements, as the cost model times it."""
+"""The cycles of a program of statements, as the cost model times it.
+
+Scalar work is that of the operations that lowering/cim_emit.py writes for the statements: constants
+at the head, an addition for each address that moves, for a loop its counter, and a move for each
+carried address that cannot stay in its register. So the model's cycles are those that the simulator
+counts on the lowered program.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 
 from cim_opt.cost.cim_instructions import (
     LoadWeights,
@@ -25,24 +32,46 @@ from cim_opt.mapping.cim_statements import (
     Repeat,
     Set,
     Statement,
+    Variable,
+    assigned,
+    operands,
+    read_first,
 )
 
-
-def time(statements: Sequence[Statement], machine: CimMachine) -> Timing:
-    """The cycles of a program. Raises UserError for what the machine has not got."""
-    constants = {0, *_constants(statements)}
-    return simulate([Scalar(len(constants)), *_nodes(statements, machine)], machine)
+_ENTRY = 0
+"""The outermost block; constants and arguments belong to it."""
 
 
-def _nodes(statements: Sequence[Statement], machine: CimMachine) -> list[Node]:
+def time(
+    statements: Sequence[Statement], machine: CimMachine, arguments: Sequence[str] = ("x", "w", "y")
+) -> Timing:
+    """The cycles of a program that starts with `arguments` set.
+
+    Raises UserError for what the machine has not got.
+    """
+    registers = _Registers()
+    registers.names = {name: _Value(_ENTRY, argument=True) for name in arguments}
+    registers.walk(statements, _ENTRY)
+    head = Scalar(len(registers.constants))
+    return simulate([head, *_nodes(statements, machine, iter(registers.loops))], machine)
+
+
+def _nodes(
+    statements: Sequence[Statement], machine: CimMachine, loops: Iterator[_Carried]
+) -> list[Node]:
+    """What the statements issue; `loops` are those in them, in the order in which they begin."""
     nodes: list[Node] = []
     for statement in statements:
         match statement:
             case Set():
-                if statement.offset:
+                if statement.offset and isinstance(statement.source, str):
                     nodes.append(Scalar(1))
             case Repeat():
-                nodes.append(Loop(statement.count, tuple(_nodes(statement.body, machine))))
+                carried = next(loops)
+                body = _nodes(statement.body, machine, loops)
+                if carried.back:
+                    body.append(Scalar(carried.back))
+                nodes += [Scalar(1 + carried.moves_in()), Loop(statement.count, tuple(body))]
             case Copy():
                 target = statement.target_memory
                 nodes.append(Transfer(statement.bytes, statement.source_memory, target))
@@ -58,22 +87,74 @@ def _nodes(statements: Sequence[Statement], machine: CimMachine) -> list[Node]:
     return nodes
 
 
-def _constants(statements: Sequence[Statement]) -> set[int]:
-    """The numbers that the code holds in registers: addresses, steps and bounds of loops."""
-    found: set[int] = set()
-    for statement in statements:
-        match statement:
-            case Set():
-                found |= {statement.offset} if statement.offset else set()
-                found |= {statement.source} if isinstance(statement.source, int) else set()
-            case Repeat():
-                found |= {1, statement.count} | _constants(statement.body)
-            case Copy():
-                pair = (statement.source, statement.target)
-                found |= {value for value in pair if isinstance(value, int)}
-            case Add():
-                triple = (statement.target, statement.left, statement.right)
-                found |= {value for value in triple if isinstance(value, int)}
-            case Load() | Multiply() | Clear():
-                pass
-    return found
+@dataclass(eq=False, slots=True)
+class _Value:
+    """What a register holds: the block that computes it, and how often it is used."""
+
+    home: int
+    argument: bool = False
+    uses: int = 0
+
+
+@dataclass(slots=True)
+class _Carried:
+    """The values that a loop in block `outside` carries, and how many `back` moves it makes."""
+
+    outside: int
+    starts: list[_Value]
+    back: int = 0
+
+    def moves_in(self) -> int:
+        """Carried values that need a register of their own: something else uses theirs again."""
+        return sum(value.uses > 1 or value.home != self.outside for value in self.starts)
+
+
+@dataclass(slots=True)
+class _Registers:
+    """The values of a program, block by block, as lowering/cim_emit.py makes them."""
+
+    names: dict[str, _Value] = field(default_factory=dict[str, _Value])
+    constants: dict[int, _Value] = field(default_factory=dict[int, _Value])
+    loops: list[_Carried] = field(default_factory=list[_Carried])
+
+    def walk(self, statements: Sequence[Statement], block: int) -> None:
+        for statement in statements:
+            match statement:
+                case Set(target, int(source), offset):
+                    self.names[target] = self._constant(source + offset)
+                case Set(target, source, 0):
+                    self.names[target] = self.names[source]
+                case Set(target, source, offset):
+                    self._use(source)
+                    self._use(offset)
+                    self.names[target] = _Value(block)
+                case Repeat():
+                    self._loop(statement, block)
+                case _:
+                    for operand in operands(statement):
+                        self._use(operand)
+
+    def _constant(self, value: int) -> _Value:
+        return self.constants.setdefault(value, _Value(_ENTRY))
+
+    def _use(self, variable: Variable) -> _Value:
+        value = self._constant(variable) if isinstance(variable, int) else self.names[variable]
+        value.uses += 1
+        return value
+
+    def _loop(self, loop: Repeat, outside: int) -> None:
+        for bound in (0, loop.count, 1):
+            self._use(bound)
+        read = {*read_first(loop.body)}
+        names = [name for name in assigned(loop.body) if name in read and name in self.names]
+        carried = _Carried(outside, [self._use(name) for name in names])
+        self.loops.append(carried)
+        inside = len(self.loops)
+        before = dict(self.names)
+        arguments = [_Value(inside, argument=True) for _ in names]
+        self.names.update(zip(names, arguments, strict=True))
+        self.walk(loop.body, inside)
+        for name, argument in zip(names, arguments, strict=True):
+            end = self._use(name)
+            carried.back += end is not argument if end.argument else end.home != inside
+        self.names = before | {name: _Value(outside) for name in names}

@@ -225,23 +225,39 @@ class Plan:
         return (*tiles, self.chunks, self.sets, *sums)
 
     @property
-    def global_bytes(self) -> int:
-        """Bytes of the packed tensors of one part."""
+    def packed_bytes(self) -> tuple[int, int, int]:
+        """Bytes of the packed inputs, weights and outputs of one part."""
         inputs = prod(self.input_shape) * self.input_bytes
         weights = self.weight_bytes * prod(self.weight_shape[:3])
-        return inputs + weights + prod(self.output_shape) * SUM_BYTES
+        return inputs, weights, prod(self.output_shape) * SUM_BYTES
+
+    @property
+    def global_bytes(self) -> int:
+        """Bytes that the packed tensors of one part take in global memory, each from a multiple of
+        what it delivers in a cycle."""
+        width = self.machine.global_width_bytes
+        return sum(_ceil(bytes, width) * width for bytes in self.packed_bytes)
 
     @property
     def layout_cycles(self) -> int:
-        """Cycles to bring the tensors into their packed order and back, at the width of the global
-        memory: each byte is read once and written once."""
+        """Cycles to bring the tensors into their packed order and back, for every part: each byte
+        is read once and written once, at the width of the global memory.
+
+        Elements take whole bytes, as many as a multiplication has; only packed weights of 4 bits
+        take half of one. Outputs start as a constant, which need not be read; that of the part
+        before does.
+        """
         kernel = self.kernel
         channels = kernel.groups * kernel.in_channels
-        raw = channels * prod(axis.length for axis in kernel.axes) * self.input_bytes
-        raw += kernel.groups * kernel.out_channels * kernel.depth * self.bits // 8
-        raw += kernel.outputs * SUM_BYTES
-        packed = self.parts * self.global_bytes
-        return _ceil(raw + packed, self.machine.global_width_bytes)
+        inputs = channels * prod(axis.length for axis in kernel.axes) * self.input_bytes
+        weights = kernel.groups * kernel.out_channels * kernel.depth * self.input_bytes
+        outputs = kernel.outputs * SUM_BYTES
+        read, loaded, sums = self.packed_bytes
+        moved = (inputs, read, weights, loaded, sums, outputs)
+        first = sum(_ceil(bytes, self.machine.global_width_bytes) for bytes in moved)
+        more = (inputs, read, weights, loaded, sums + outputs, outputs)
+        later = sum(_ceil(bytes, self.machine.global_width_bytes) for bytes in more)
+        return first + (self.parts - 1) * later
 
 
 def _ceil(value: int, divisor: int) -> int:

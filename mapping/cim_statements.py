@@ -114,14 +114,15 @@ def _read(body: Sequence[Statement], known: set[str], first: dict[str, None]) ->
         if isinstance(statement, Repeat):
             _read(statement.body, known, first)
             continue
-        for variable in _operands(statement):
+        for variable in operands(statement):
             if isinstance(variable, str) and variable not in known:
                 first[variable] = None
         if isinstance(statement, Set):
             known.add(statement.target)
 
 
-def _operands(statement: Statement) -> tuple[Variable, ...]:
+def operands(statement: Statement) -> tuple[Variable, ...]:
+    """The addresses that a statement reads; those of a loop's body are its own."""
     match statement:
         case Set() | Load():
             return (statement.source,)
@@ -156,6 +157,6 @@ def without_unused(
         else:
             if isinstance(statement, Set):
                 wanted -= {statement.target}
-            wanted |= {name for name in _operands(statement) if isinstance(name, str)}
+            wanted |= {name for name in operands(statement) if isinstance(name, str)}
         kept.append(statement)
     return kept[::-1]

@@ -13,7 +13,7 @@ from cim_opt.cost.cim_timing import Loop, Mvm, Node, Timing, simulate
 from cim_opt.dialects import cim
 from cim_opt.hardware.cim import CimMachine
 from cim_opt.mapping.cim_layout import layout_cycles
-from cim_opt.simulators.cim_launch import program_of, tensor_bytes
+from cim_opt.simulators.cim_launch import in_halves, program_of, tensor_bytes
 from cim_opt.simulators.cim_report import CimReport, ProgramReport
 from cim_opt.simulators.cim_timing_tree import events_of
 
@@ -65,7 +65,8 @@ class CimAccount:
 
     def pack(self, op: cim.PackOp, times: int = 1) -> None:
         """The tensor is read, the packed tensor written."""
-        read, written = tensor_bytes(op.tensor.type), tensor_bytes(op.packed.type)
+        written = tensor_bytes(op.packed.type, in_halves(op.packed))
+        read = tensor_bytes(op.tensor.type)
         self.layout_cycles += self._layout(read, written) * times
         self.packed_bytes += written * times
 

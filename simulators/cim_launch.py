@@ -85,6 +85,15 @@ def place(op: cim.LaunchOp, machine: CimMachine) -> Placement:
     return Placement(tuple(addresses), halves)
 
 
+def in_halves(packed: SSAValue) -> bool:
+    """Whether a tensor is launched on as weights of 4 bits, two of which share a byte."""
+    return width_of(packed.type) == HALVES and any(
+        isinstance(use.operation, cim.LaunchOp)
+        and _holds_weights(program_of(use.operation).body.block.args[use.index])
+        for use in packed.uses
+    )
+
+
 def _holds_weights(address: SSAValue) -> bool:
     """Whether weights are loaded from this address, or from one computed from it."""
     seen: set[SSAValue] = set()
