@@ -10,13 +10,10 @@ The copy of the outputs to the global memory is left out: the measured times do 
 one macro took 45,444 cycles for 44,711 instructions; its input copy alone is the difference, 735.
 """
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from math import gcd, prod
-from pathlib import Path
-from typing import Any
 
 from cim_opt.cost.cim_timing import (
     LoadWeights,
@@ -28,74 +25,17 @@ from cim_opt.cost.cim_timing import (
     VectorAdd,
 )
 from cim_opt.hardware.cim import CimMachine
+from cim_opt.polyhedral.kernel import Axis, MacKernel
+from cim_opt.tools.cim_workloads import Published, operators, published
 
-
-@dataclass(frozen=True)
-class Operator:
-    """A stride-1 convolution: output sizes, taps, and channels of its one group."""
-
-    outputs: tuple[int, ...]
-    taps: tuple[int, ...]
-    channels: int = 1
-    dilation: int = 1
-
-
-def _square(outputs: int, taps: int, dilation: int = 1) -> Operator:
-    return Operator((outputs, outputs), (taps, taps), dilation=dilation)
-
-
-OPERATORS = {
-    "dw3-8": _square(8, 3),
-    "C1": _square(112, 3),
-    "C2": _square(56, 3),
-    "C3": _square(28, 5),
-    "C4": _square(14, 3),
-    "C5": _square(14, 5),
-    "C6": _square(7, 5),
-    "C7": _square(7, 3),
-    "C8": _square(56, 7),
-    "C9": _square(7, 7),
-    "C10": _square(56, 51),
-    "C11": _square(7, 13),
-    "C12": _square(28, 3, 2),
-    "C13": _square(28, 5, 2),
-    "C15": Operator((28, 28, 28), (5, 5, 5)),
-    "P1": _square(112, 3),
-    "P2": _square(28, 5),
-    "P3": _square(56, 7),
-    "P4": _square(12, 13),
-    "P5": Operator((56, 56), (1, 11)),
-    "P6": Operator((56, 56), (3, 3), channels=4),
-    "P7": _square(28, 3, 2),
-    "P8": Operator((8, 8, 8), (3, 3, 3)),
+OPERATORS = {"dw3-8": MacKernel(1, 1, 1, (Axis(8, 3), Axis(8, 3)))} | {
+    name: operator.kernel for name, operator in operators().items()
 }
 
 
-@dataclass(frozen=True)
-class Row:
-    """One measured program."""
-
-    op: str
-    machine: str
-    mode: str
-    steps: int
-    utilisation: float
-    cycles: int
-    compile_s: float
-    images: int
-    loops: tuple[int, ...]
-    tiles: tuple[tuple[int, ...], ...]
-
-
-def rows() -> list[Row]:
+def rows() -> list[Published]:
     """All measured programs."""
-    path = Path(__file__).parent / "data" / "cim_prototype.json"
-    data: dict[str, Any] = json.loads(path.read_text())
-    named = [dict(zip(data["columns"], row, strict=True)) for row in data["rows"]]
-    for row in named:
-        row["loops"] = tuple(row["loops"])
-        row["tiles"] = tuple(tuple(sizes) for sizes in row["tiles"])
-    return [Row(**row) for row in named]
+    return list(published().values())
 
 
 @dataclass(frozen=True)
@@ -115,7 +55,7 @@ class CodeShape:
     """Around the addition of partial sums."""
 
 
-def program(row: Row, machine: CimMachine, shape: CodeShape) -> list[Node]:
+def program(row: Published, machine: CimMachine, shape: CodeShape) -> list[Node]:
     """The event tree of one measured program."""
     row_tiles, column_tiles = row.loops[-3], row.loops[-2]
     positions = [size for size in row.loops[:-3] if size > 1]
@@ -134,7 +74,7 @@ def program(row: Row, machine: CimMachine, shape: CodeShape) -> list[Node]:
     ]
 
 
-def _step(row: Row, machine: CimMachine, shape: CodeShape, inputs: int) -> list[Node]:
+def _step(row: Published, machine: CimMachine, shape: CodeShape, inputs: int) -> list[Node]:
     macros, columns = machine.macros, machine.columns
     step: list[Node] = []
     if row.images > 1:
@@ -159,29 +99,32 @@ def _nest(sizes: list[int], step: list[Node], shape: CodeShape) -> list[Node]:
     return nest
 
 
-def _rows_used(row: Row, machine: CimMachine) -> int:
+def _rows_used(row: Published, machine: CimMachine) -> int:
     """Inputs of a step: the footprint of the block of outputs that explains the tiles."""
     operator = OPERATORS[row.op]
     if row.loops[-3] > 1:
         return machine.rows
     if row.mode == "im2col":
-        return prod(operator.taps) * operator.channels
+        return operator.depth
     return min(_footprints(row, operator, machine))
 
 
-def _footprints(row: Row, operator: Operator, machine: CimMachine) -> Iterator[int]:
+def _footprints(row: Published, operator: MacKernel, machine: CimMachine) -> Iterator[int]:
     """The inputs of each block of outputs that needs the tiles and steps of the schedule.
 
     A block takes one factor of each axis; `factor` outputs that are `apart`, or one output.
     """
     row_tiles, column_tiles = row.loops[-3], row.loops[-2]
     for block in product(*[[(1, 1), *_factors(sizes)] for sizes in row.tiles]):
-        spans = [_span(*b, k, operator.dilation) for b, k in zip(block, operator.taps, strict=True)]
-        footprint = prod(spans) * operator.channels
+        spans = [
+            _span(*b, axis.taps, axis.dilation)
+            for b, axis in zip(block, operator.axes, strict=True)
+        ]
+        footprint = prod(spans) * operator.in_channels
         outputs = prod(factor for factor, _ in block)
-        columns = outputs * operator.channels
+        columns = outputs * operator.out_channels
         tiles = -(-footprint // machine.rows), -(-columns // machine.columns)
-        steps = prod(operator.outputs) // outputs * row_tiles * column_tiles
+        steps = operator.positions // outputs * row_tiles * column_tiles
         if tiles == (row_tiles, column_tiles) and steps == row.steps:
             yield footprint
 

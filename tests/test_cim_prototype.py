@@ -12,24 +12,25 @@ from statistics import geometric_mean, mean, median
 from typing import Any
 
 import pytest
-from cim_prototype import OPERATORS, CodeShape, Row, program, rows
+from cim_prototype import OPERATORS, CodeShape, program, rows
 
 from cim_opt.cost.cim_timing import simulate
 from cim_opt.hardware.cim import load_machine
+from cim_opt.tools.cim_workloads import Published
 
 
-def _distinct() -> list[Row]:
+def _distinct() -> list[Published]:
     """Each program once: operators that are the same under two names, ties that changed nothing."""
     found = {(OPERATORS[row.op], row.machine, row.loops, row.cycles): row for row in rows()}
     return list(found.values())
 
 
-def _cycles(row: Row, shape: CodeShape, **changes: Any) -> int:
+def _cycles(row: Published, shape: CodeShape, **changes: Any) -> int:
     machine = replace(load_machine(row.machine), **changes)
     return simulate(program(row, machine, shape), machine).cycles
 
 
-def _errors(shape: CodeShape | None = None, **changes: Any) -> dict[Row, float]:
+def _errors(shape: CodeShape | None = None, **changes: Any) -> dict[Published, float]:
     shape = shape or CodeShape()
     return {row: _cycles(row, shape, **changes) / row.cycles - 1 for row in _distinct()}
 
