@@ -31,7 +31,8 @@ class Rules:
     `levels`: most levels of a loop with exact splits. `uneven`: also splits whose last block is
     partial. `skewed`: most skewed vectors that keep one operand, None for any number. `boxes`:
     steps are counted on bounding boxes instead of exactly. `pretile` and `affine` False leave
-    out splits and skewed vectors. `reduce`: some coordinate must become rows.
+    out splits and skewed vectors. `reduce`: some coordinate must become rows. `one_tile`: all
+    columns fit the macro together. `split_taps` False leaves taps whole.
     """
 
     levels: int = 2
@@ -41,6 +42,8 @@ class Rules:
     pretile: bool = True
     affine: bool = True
     reduce: bool = False
+    one_tile: bool = False
+    split_taps: bool = True
 
 
 ANY = Rules()

@@ -34,6 +34,8 @@ def output_splits(axis: Axis, columns: int, rules: Rules) -> tuple[Factors, ...]
 def tap_splits(axis: Axis, columns: int, rules: Rules) -> tuple[Factors, ...]:
     """Levels to try for the taps of an axis."""
     size = axis.taps
+    if not rules.split_taps:
+        return ((size,),)
     exact = exact_splits(size, rules.levels) if rules.pretile else ((size,),)
     if not rules.pretile or not rules.uneven:
         return exact
@@ -52,15 +54,32 @@ def parts_of(axis: Axis, columns: int, rules: Rules) -> tuple[Part, ...]:
     Unless steps are counted on boxes, parts with more columns than a macro are left out: splits
     into blocks that fit are among the others.
     """
+    found = [
+        part
+        for outputs in output_splits(axis, columns, rules)
+        for taps in tap_splits(axis, columns, rules)
+        for part in _parts(axis, (outputs, taps), rules)
+    ]
+    return _reduced(found, columns, rules)
+
+
+@lru_cache(maxsize=512)
+def parts_with(
+    axis: Axis, factors: tuple[Factors, Factors], columns: int, rules: Rules
+) -> tuple[Part, ...]:
+    """The same with these levels of outputs and taps. Raises ValueError when they do not fit."""
+    return _reduced(list(_parts(axis, factors, rules)), columns, rules)
+
+
+def _parts(axis: Axis, factors: tuple[Factors, Factors], rules: Rules) -> Iterator[Part]:
     plain = nest_of(MacKernel(1, 1, 1, (axis,)))
-    extents = plain.extents[2:]
-    found: list[Part] = []
-    for outputs in output_splits(axis, columns, rules):
-        for taps in tap_splits(axis, columns, rules):
-            split = plain.split(((1,), (1,), outputs, taps))
-            for pick in product(*component_bases(split, rules)):
-                basis = tuple(type(v)(v.entries[2:], v.role) for group in pick for v in group)
-                found.append(Part(extents, (outputs, taps), basis))
+    split = plain.split(((1,), (1,), *factors))
+    for pick in product(*component_bases(split, rules)):
+        basis = tuple(type(v)(v.entries[2:], v.role) for group in pick for v in group)
+        yield Part(plain.extents[2:], factors, basis)
+
+
+def _reduced(found: Sequence[Part], columns: int, rules: Rules) -> tuple[Part, ...]:
     if rules.boxes:
         return tuple(found)
     fitting = [part for part in found if _box_columns(part) <= columns]

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cim_opt.polyhedral.affine_basis import ANY, Rules
-from cim_opt.polyhedral.affine_choices import complexity, parts_of
+from cim_opt.polyhedral.affine_choices import complexity, parts_of, parts_with
 from cim_opt.polyhedral.affine_part import (
     Part,
     Use,
@@ -27,6 +27,7 @@ from cim_opt.polyhedral.affine_part import (
 from cim_opt.polyhedral.affine_schedule import AffineSchedule, images_of, steps_of
 from cim_opt.polyhedral.bounds import lower_bound
 from cim_opt.polyhedral.kernel import MacKernel
+from cim_opt.polyhedral.nest import Factors
 
 Integers = NDArray[np.int64]
 Flags = NDArray[np.bool_]
@@ -39,16 +40,31 @@ MOST_COMBINED = 400_000
 
 
 def search(
-    kernel: MacKernel, rows: int, columns: int, rules: Rules = ANY, most: int = 1
+    kernel: MacKernel,
+    rows: int,
+    columns: int,
+    rules: Rules = ANY,
+    most: int = 1,
+    splits: Sequence[tuple[Factors, Factors]] | None = None,
 ) -> tuple[AffineSchedule, ...]:
     """At most `most` schedules with the fewest steps, those with the fewest images first.
 
     Then come those with fewer levels, skewed vectors, rows and columns. On a macro of `rows` by
     `columns` weights. Schedules whose columns would repeat whole tiles are not looked at, unless
     steps are counted on boxes. Among the others the fewest steps are exact, except where one of
-    the two limits above is met.
+    the two limits above is met. `splits` are the levels of outputs and taps of each axis, instead
+    of all that the rules allow; none may remain then, as when `rules` forbid every basis.
     """
-    table = _Table.of(kernel, rows, columns, rules)
+    if splits is None:
+        lists = [parts_of(axis, columns, rules) for axis in kernel.axes]
+    else:
+        pairs = zip(kernel.axes, splits, strict=True)
+        lists = [parts_with(axis, factors, columns, rules) for axis, factors in pairs]
+    if not all(lists):
+        return ()
+    table = _Table.of(kernel, rows, columns, rules, lists)
+    if not table.allowed.any():
+        return ()
     picks = table.fewest_steps()
     found: list[AffineSchedule] = []
     for _, images, parts in table.by_images(picks, most):
@@ -70,9 +86,15 @@ class _Table:
     upper: Integers
 
     @classmethod
-    def of(cls, kernel: MacKernel, rows: int, columns: int, rules: Rules) -> _Table:
+    def of(
+        cls,
+        kernel: MacKernel,
+        rows: int,
+        columns: int,
+        rules: Rules,
+        lists: list[tuple[Part, ...]],
+    ) -> _Table:
         """Bounds of every combination; those that the rules forbid are not `allowed`."""
-        lists = [parts_of(axis, columns, rules) for axis in kernel.axes]
         if prod(map(len, lists)) > MOST_COMBINED:
             lists = [_front(parts) for parts in lists]
         allowed = _allowed(kernel, lists, columns, rules)
@@ -181,12 +203,13 @@ def _allowed(
     for first in range(len(shape)):
         for second in range(first + 1, len(shape)):
             if kernel.axes[first] == kernel.axes[second]:
-                allowed &= places[first] <= places[second]
+                if lists[first] == lists[second]:
+                    allowed &= places[first] <= places[second]
                 break
     allowed = allowed.ravel()
     if not rules.boxes:
         # Beyond, tiles of columns repeat what fewer columns and more times do.
-        most = lcm(kernel.out_channels, columns)
+        most = columns if rules.one_tile else lcm(kernel.out_channels, columns)
         wide = _product([[measure(part).columns for part in parts] for parts in lists])
         allowed &= kernel.out_channels * wide <= most
     if rules.skewed is not None:
