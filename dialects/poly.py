@@ -17,6 +17,7 @@ from xdsl.dialects.builtin import (
     ArrayAttr,
     DenseArrayBase,
     DenseIntElementsAttr,
+    DictionaryAttr,
     IntegerType,
     StringAttr,
     TensorType,
@@ -99,9 +100,9 @@ class MapAttr(_IslAttr):
 
     @classmethod
     def canonical(cls, text: str) -> str:
-        from cim_opt.polyhedral.sets import parse_map
+        from cim_opt.polyhedral.sets import map_text, parse_map
 
-        return str(parse_map(text))
+        return map_text(parse_map(text))
 
 
 @irdl_attr_definition
@@ -217,6 +218,9 @@ class KernelOp(IRDLOperation):
     domain = prop_def(SetAttr)
     accesses = prop_def(ArrayAttr[MapAttr])
     padded = opt_prop_def(UnitAttr)
+    reuse = opt_prop_def(DictionaryAttr)
+    splits = opt_prop_def(DictionaryAttr)
+    basis = opt_prop_def(DictionaryAttr)
     schedule = opt_prop_def(MapAttr)
     cover = opt_prop_def(CoverAttr)
     macros = opt_prop_def(DenseArrayBase.constr(i64))
@@ -227,7 +231,8 @@ class KernelOp(IRDLOperation):
     assembly_format = (
         "`ins` `(` $input `,` $weight `:` type($input) `,` type($weight) `)` "
         "`outs` `(` $init `:` type($init) `)` `domain` $domain `accesses` $accesses "
-        "(`padded` $padded^)? (`schedule` $schedule^)? (`cover` $cover^)? "
+        "(`padded` $padded^)? (`reuse` $reuse^)? (`splits` $splits^)? (`basis` $basis^)? "
+        "(`schedule` $schedule^)? (`cover` $cover^)? "
         "(`macros` $macros^)? (`layout` $layout^)? "
         "(`order` $order^)? "
         "attr-dict-with-keyword $body"
@@ -272,6 +277,11 @@ class KernelOp(IRDLOperation):
                     "macros are counted along 4 dimensions, at least 1 along each, "
                     f"got {list(counts)}"
                 )
+        _verify_vectors("reuse", self.reuse, ("input", "weight", "output"))
+        _verify_vectors("basis", self.basis, ("time", "row", "column"))
+        for name, factors in (self.splits or DictionaryAttr({})).data.items():
+            if min(_integers(factors) or (0,)) < 2:
+                raise VerifyException(f"levels of a split are 2 or more, got {factors} for {name}")
         if self.schedule is not None:
             schedule = sets.parse_map(self.schedule.text.data)
             if not domain.is_subset(schedule.domain()):
@@ -314,6 +324,32 @@ class KernelOp(IRDLOperation):
         last = self.body.block.last_op
         if not isinstance(last, YieldOp) or [arg.type for arg in last.arguments] != elements[2:]:
             raise VerifyException(f"body ends in poly.yield of one {elements[2]}")
+
+
+def _integers(attr: Attribute) -> tuple[int, ...] | None:
+    """The entries of an array of i64, else None."""
+    if not isa(attr, DenseArrayBase[IntegerType]) or attr.elt_type != i64:
+        return None
+    return tuple(attr.get_values())
+
+
+def _verify_vectors(what: str, attr: DictionaryAttr | None, names: tuple[str, ...]) -> None:
+    """Each name has an array of vectors, all equally long."""
+    if attr is None:
+        return
+    if set(attr.data) != set(names):
+        raise VerifyException(f"{what} has {', '.join(names)}, got {', '.join(attr.data)}")
+    lengths: set[int] = set()
+    for name, vectors in attr.data.items():
+        if not isa(vectors, ArrayAttr[Attribute]):
+            raise VerifyException(f"{what} has vectors of i64, got {vectors} for {name}")
+        for vector in vectors:
+            entries = _integers(vector)
+            if entries is None:
+                raise VerifyException(f"{what} has vectors of i64, got {vector} for {name}")
+            lengths.add(len(entries))
+    if len(lengths) > 1:
+        raise VerifyException(f"vectors of {what} are equally long, got {sorted(lengths)}")
 
 
 def _static_shape(what: str, value: SSAValue) -> tuple[int, ...]:

@@ -50,9 +50,39 @@ def check_schedule(
         _check_range(placed, depth - 3 + place, name, most)
     _check_once(placed)
     row, column = depth - 2, depth - 1
-    _check_element(placed, column, isl.Map(kernel.input), "row", "inputs")
-    _check_element(placed, row, isl.Map(kernel.output), "column", "outputs")
+    _check_element(placed, (column, 1), isl.Map(kernel.input), "row", "inputs")
+    _check_element(placed, (row, 1), isl.Map(kernel.output), "column", "outputs")
     _check_element(placed, None, isl.Map(kernel.weight), "cell", "weights")
+    _check_own_cell(placed)
+
+
+def check_coordinates(
+    kernel: KernelText,
+    schedule: str,
+    times: int,
+    rows: int,
+    macro: tuple[int, int] | None = None,
+) -> None:
+    """The same for a map to [time .., row .., column ..], on one macro or before it is mapped.
+
+    `times` and `rows` count its first results; all others are columns. Without rows and columns it
+    is an order of the iterations. `macro` is how many rows and columns there are, for a map with
+    one of each. Raises UserError as `check_schedule` does.
+    """
+    import islpy as isl
+
+    domain = isl.Set(kernel.domain)
+    space = _parsed(isl.Map, schedule)
+    _check_complete(domain, space)
+    placed = space.intersect_domain(domain)
+    _check_once(placed)
+    columns = space.dim(isl.dim_type.out) - times - rows
+    for place, name in enumerate(("row", "column")):
+        if macro is not None:
+            _check_range(placed, times + place, name, macro[place])
+    if rows + columns:
+        _check_element(placed, (times + rows, columns), isl.Map(kernel.input), "row", "inputs")
+        _check_element(placed, (times, rows), isl.Map(kernel.output), "column", "outputs")
     _check_own_cell(placed)
 
 
@@ -104,14 +134,14 @@ def _check_once(schedule: IslMap) -> None:
 
 
 def _check_element(
-    schedule: IslMap, without: int | None, access: IslMap, name: str, elements: str
+    schedule: IslMap, without: tuple[int, int] | None, access: IslMap, name: str, elements: str
 ) -> None:
-    """That the schedule's result, one dimension left out, determines the element."""
+    """That the schedule's result, some dimensions (first, count) left out, determines it."""
     import islpy as isl
 
     where = schedule
     if without is not None:
-        where = schedule.project_out(isl.dim_type.out, without, 1)
+        where = schedule.project_out(isl.dim_type.out, *without)
     element = where.reverse().apply_range(access)
     if not element.is_single_valued():
         several = element.subtract(element.lexmin()).domain()

@@ -37,6 +37,16 @@ def null_space(matrix: Matrix, columns: int) -> Matrix:
     return hermite([row[height:] for row in work[rank:]])
 
 
+def directions(matrix: Matrix, extents: Sequence[int]) -> Matrix:
+    """A basis of the vectors over loops of these extents along which an element stays the same.
+
+    Loops of one iteration have no direction.
+    """
+    live = [loop for loop, extent in enumerate(extents) if extent > 1]
+    vectors = null_space(tuple(tuple(row[loop] for loop in live) for row in matrix), len(live))
+    return tuple(_spread(vector, live, len(extents)) for vector in vectors)
+
+
 def hermite(rows: Sequence[Sequence[int]]) -> Matrix:
     """The Hermite normal form of the lattice that integer `rows` generate; zero rows are dropped.
 

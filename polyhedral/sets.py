@@ -29,6 +29,62 @@ def parse_map(text: str) -> isl.Map:
         raise ValueError(f"not a map of isl: {text}") from error
 
 
+def map_text(some: isl.Map) -> str:
+    """The map as text: with floor and mod where it is a function with divisions, else as isl does.
+
+    isl alone would write results as names, and equations for them.
+    """
+    text = str(some)
+    if " : " not in text or not some.is_single_valued():
+        return text
+    function = isl.PwMultiAff.from_map(some)
+    if function.n_piece() != 1 or not _divides(function):
+        return text
+    return str(function).replace("[(", "[").replace("), (", ", ").replace(")]", "]")
+
+
+def _divides(function: isl.PwMultiAff) -> bool:
+    """Whether a result of the only piece has a division."""
+    pieces: list[isl.MultiAff] = []
+    function.foreach_piece(lambda _, piece: pieces.append(piece))
+    results = range(pieces[0].dim(isl.dim_type.out))
+    return any(pieces[0].get_aff(i).dim(isl.dim_type.div) for i in results)
+
+
+def result_name(some: isl.Map) -> str | None:
+    """The name before the results of a map, None without."""
+    named = some.has_tuple_name(isl.dim_type.out)
+    return some.get_tuple_name(isl.dim_type.out) if named else None
+
+
+def results_of(some: isl.Map) -> int:
+    """How many results a map has."""
+    return some.dim(isl.dim_type.out)
+
+
+def equal_on(domain: str, first: str, second: str) -> bool:
+    """Whether two maps do the same with every point of a domain."""
+    points = parse_set(domain)
+    one, other = (parse_map(text).intersect_domain(points) for text in (first, second))
+    return one.get_space().is_equal(other.get_space()) and one.is_equal(other)
+
+
+def named_as(some: isl.Map, domain: isl.Set) -> isl.Map:
+    """The map with its arguments named as the coordinates of a set."""
+    for place in range(domain.dim(isl.dim_type.set)):
+        name = domain.get_dim_name(isl.dim_type.set, place)
+        if name is not None:
+            some = some.set_dim_name(isl.dim_type.in_, place, name)
+    return some
+
+
+def composed(first: isl.Map, second: isl.Map) -> isl.Map:
+    """The map that applies `first`, then `second`. Raises ValueError when they do not meet."""
+    if not first.range().get_space().is_equal(second.domain().get_space()):
+        raise ValueError(f"{second} does not take what {first} gives")
+    return first.apply_range(second).coalesce()
+
+
 def box(extents: Sequence[int]) -> isl.Set:
     """Points p with 0 <= p[i] < extents[i]."""
     names = [f"i{index}" for index in range(len(extents))]

@@ -28,6 +28,30 @@ func.func @conv1d(%x: tensor<10xi8>, %w: tensor<2x3xi8>, %z: tensor<2x8xi32>) ->
   func.return %y : tensor<2x8xi32>
 }
 
+// Directions of reuse, splits, a basis and a schedule, which keeps its floors.
+// CHECK-LABEL: func.func @scheduled(
+// CHECK: reuse {input = [array<i64: 1, -1>], weight = [array<i64: 1, 0>], output = [array<i64: 0, 1>]}
+// CHECK-SAME: splits {o0 = array<i64: 2, 4>}
+// CHECK-SAME: basis {time = [array<i64: 1, 0, 0>], row = [array<i64: 0, 0, 1>], column = [array<i64: 0, 1, -1>]}
+// CHECK-SAME: schedule <"{ [o, k] -> basis[floor((o)/4), k + (o) mod 4, (o) mod 4] }">
+func.func @scheduled(%x: tensor<10xi8>, %w: tensor<3xi8>, %z: tensor<8xi32>) -> tensor<8xi32> {
+  %y = poly.kernel ins(%x, %w : tensor<10xi8>, tensor<3xi8>) outs(%z : tensor<8xi32>)
+    domain <"{ [o, k] : 0 <= o < 8 and 0 <= k < 3 }">
+    accesses [
+      #poly.map<"{ [o, k] -> [o + k] }">,
+      #poly.map<"{ [o, k] -> [k] }">,
+      #poly.map<"{ [o, k] -> [o] }">
+    ]
+    reuse {input = [array<i64: 1, -1>], weight = [array<i64: 1, 0>], output = [array<i64: 0, 1>]}
+    splits {o0 = array<i64: 2, 4>}
+    basis {time = [array<i64: 1, 0, 0>], row = [array<i64: 0, 0, 1>], column = [array<i64: 0, 1, -1>]}
+    schedule <"{ [o, k] -> basis[floor(o/4), (o mod 4) + k, o mod 4] }"> {
+  ^bb0(%a: i8, %b: i8, %acc: i32):
+    poly.yield %acc : i32
+  }
+  func.return %y : tensor<8xi32>
+}
+
 // A padded input, a schedule, a cover and an attribute.
 // CHECK-LABEL: func.func @padded(
 // CHECK: accesses [#poly.map<"{ [o, k] -> [-1 + o + k] }">,

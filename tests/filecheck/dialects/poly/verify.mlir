@@ -309,3 +309,73 @@ func.func @f(%x: tensor<8xi8>, %w: tensor<3xi8>, %z: tensor<6xi32>) -> tensor<6x
   }
   func.return %y : tensor<6xi32>
 }
+
+// -----
+
+// CHECK: reuse has input, weight, output, got input, weight
+func.func @f(%x: tensor<4xi8>, %w: tensor<4xi8>, %z: tensor<1xi32>) -> tensor<1xi32> {
+  %y = poly.kernel ins(%x, %w : tensor<4xi8>, tensor<4xi8>) outs(%z : tensor<1xi32>)
+    domain <"{ [k] : 0 <= k <= 3 }">
+    accesses [#poly.map<"{ [k] -> [k] }">, #poly.map<"{ [k] -> [k] }">, #poly.map<"{ [k] -> [0] }">]
+    reuse {input = [], weight = []} {
+  ^bb0(%a: i8, %b: i8, %acc: i32):
+    poly.yield %acc : i32
+  }
+  func.return %y : tensor<1xi32>
+}
+
+// -----
+
+// CHECK: reuse has vectors of i64, got 1 : i32 for input
+func.func @f(%x: tensor<4xi8>, %w: tensor<4xi8>, %z: tensor<1xi32>) -> tensor<1xi32> {
+  %y = poly.kernel ins(%x, %w : tensor<4xi8>, tensor<4xi8>) outs(%z : tensor<1xi32>)
+    domain <"{ [k] : 0 <= k <= 3 }">
+    accesses [#poly.map<"{ [k] -> [k] }">, #poly.map<"{ [k] -> [k] }">, #poly.map<"{ [k] -> [0] }">]
+    reuse {input = 1 : i32, weight = [], output = []} {
+  ^bb0(%a: i8, %b: i8, %acc: i32):
+    poly.yield %acc : i32
+  }
+  func.return %y : tensor<1xi32>
+}
+
+// -----
+
+// CHECK: reuse has vectors of i64, got 1 : i32 for weight
+func.func @f(%x: tensor<4xi8>, %w: tensor<4xi8>, %z: tensor<1xi32>) -> tensor<1xi32> {
+  %y = poly.kernel ins(%x, %w : tensor<4xi8>, tensor<4xi8>) outs(%z : tensor<1xi32>)
+    domain <"{ [k] : 0 <= k <= 3 }">
+    accesses [#poly.map<"{ [k] -> [k] }">, #poly.map<"{ [k] -> [k] }">, #poly.map<"{ [k] -> [0] }">]
+    reuse {input = [], weight = [1 : i32], output = []} {
+  ^bb0(%a: i8, %b: i8, %acc: i32):
+    poly.yield %acc : i32
+  }
+  func.return %y : tensor<1xi32>
+}
+
+// -----
+
+// CHECK: vectors of basis are equally long, got [1, 2]
+func.func @f(%x: tensor<4xi8>, %w: tensor<4xi8>, %z: tensor<1xi32>) -> tensor<1xi32> {
+  %y = poly.kernel ins(%x, %w : tensor<4xi8>, tensor<4xi8>) outs(%z : tensor<1xi32>)
+    domain <"{ [k] : 0 <= k <= 3 }">
+    accesses [#poly.map<"{ [k] -> [k] }">, #poly.map<"{ [k] -> [k] }">, #poly.map<"{ [k] -> [0] }">]
+    basis {time = [array<i64: 1>], row = [array<i64: 1, 0>], column = []} {
+  ^bb0(%a: i8, %b: i8, %acc: i32):
+    poly.yield %acc : i32
+  }
+  func.return %y : tensor<1xi32>
+}
+
+// -----
+
+// CHECK: levels of a split are 2 or more, got array<i64: 4, 1> for k0
+func.func @f(%x: tensor<4xi8>, %w: tensor<4xi8>, %z: tensor<1xi32>) -> tensor<1xi32> {
+  %y = poly.kernel ins(%x, %w : tensor<4xi8>, tensor<4xi8>) outs(%z : tensor<1xi32>)
+    domain <"{ [k] : 0 <= k <= 3 }">
+    accesses [#poly.map<"{ [k] -> [k] }">, #poly.map<"{ [k] -> [k] }">, #poly.map<"{ [k] -> [0] }">]
+    splits {k0 = array<i64: 4, 1>} {
+  ^bb0(%a: i8, %b: i8, %acc: i32):
+    poly.yield %acc : i32
+  }
+  func.return %y : tensor<1xi32>
+}
