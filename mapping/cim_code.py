@@ -23,9 +23,10 @@ INPUT, WEIGHTS, OUTPUT = "x", "w", "y"
 """Variables that hold the addresses of the packed tensors when the program starts."""
 
 ORDERS = ("MGLDF", "MLGDF", "MGDLF", "MLDF", "MDLF")
-"""Orders of one set's instructions: M multiply, D drain its sums, L let the sums of the set before
-leave, or add them to those that wait; and for the next set G bring its inputs from global to input
-memory, F fill the register with them (without G, from global memory)."""
+"""Orders of one set's instructions: M multiply, D drain its sums, L let sums leave, or add them to
+those that wait: its own after D, before it those of the set before, which left D's place then. And
+for the next set G brings its inputs from global to input memory, F fills the register with them
+(without G, from global memory)."""
 
 _NEXT_INPUT, _NEXT_WEIGHTS, _NEXT_OUTPUT, _BUFFER = "next_x", "next_w", "next_y", "buffer"
 
@@ -108,10 +109,13 @@ def _sets(plan: Plan, start: int, store: bool) -> list[Statement]:
     def run(letters: str) -> list[Statement]:
         return [statement for letter in letters for statement in parts[letter]]
 
-    first = plan.order.replace("L", "")
-    begin = run("BI" + (first if plan.sets > 1 else ""))
-    steady = repeat(plan.sets - 2, run(plan.order))
-    return [*begin, *steady, *run("MLE" if plan.sets > 1 else "ME")]
+    steady = run(plan.order)
+    if plan.order.index("D") < plan.order.index("L"):
+        return [*run("BI"), *repeat(plan.sets - 1, steady), *run("ME")]
+    if plan.sets == 1:
+        return run("BIME")
+    first = run("BI" + plan.order.replace("L", ""))
+    return [*first, *repeat(plan.sets - 2, steady), *run("MLE")]
 
 
 def _parts(plan: Plan, start: int, store: bool) -> dict[str, list[Statement]]:

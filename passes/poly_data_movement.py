@@ -7,12 +7,12 @@ becomes
     %y = poly.kernel ... cover <...> macros [1, 1, 1, 8] order "MGLDF" { ... }
 
 The letters are the instructions for one set of positions: M multiply, G bring the inputs of the
-next set from global to input memory, L let the sums of the set before leave (or add them to those
-that wait in the output memory), D drain this set's sums from the output register, F fill the input
-register. Without G inputs come from global memory at once. The order with the fewest cycles on the
-machine's model is taken: not volumes are minimised but time, with weight loads, reads and writes of
-partial sums, and conflicts on memories and units. `order` takes that one, and `movement=false` the
-one that overlaps least.
+next set from global to input memory, D drain this set's sums from the output register, L let sums
+leave (or add them to those that wait in the output memory), F fill the input register. L before D
+is for the sums of the set before, after D for those of this set. Without G inputs come from global
+memory at once. The order with the fewest cycles on the machine's model is taken: not volumes are
+minimised but time, with weight loads, reads and writes of partial sums, and conflicts on memories
+and units. `order` takes that one, and `movement=false` the one that overlaps least.
 """
 
 from __future__ import annotations
