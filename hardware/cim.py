@@ -100,6 +100,10 @@ class CimMachine:
     macro_tops_per_watt: float
     """Operations (2 a product) of a macro for one joule, in 1e12; 0 leaves them out."""
 
+    # Host.
+    host_memory_bytes_per_second: float
+    host_scalar_ops_per_second: float
+
     @property
     def columns(self) -> int:
         """Weights of the usual width in a row of a macro."""

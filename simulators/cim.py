@@ -31,6 +31,7 @@ from cim_opt.simulators.cim_memory import MachineState
 from cim_opt.simulators.cim_program import Runner
 from cim_opt.simulators.cim_report import CimReport
 from cim_opt.simulators.elementwise import dtype_of, quiet
+from cim_opt.simulators.host_cost import host_work
 from cim_opt.simulators.odd_widths import odd_width, wrap
 from cim_opt.simulators.reference import Handler, HostEvaluator, checked_arguments
 
@@ -93,6 +94,11 @@ class CimEvaluator(HostEvaluator):
         self.progress = progress
         self._runners: dict[cim.ProgramOp, Runner] = {}
         self._junk: dict[SSAValue, Array | None] = {}
+
+    def account(self, op: Operation, args: tuple[Values, ...], results: Sequence[Values]) -> None:
+        """Charges what the host does beside packing and launching."""
+        if not isinstance(op, cim.PackOp | cim.UnpackOp | cim.LaunchOp):
+            self.book.host(*host_work(op, args, results))
 
     def pack(self, op: Operation, args: tuple[Values, ...]) -> Sequence[Values]:
         """A tensor as a program reads it."""

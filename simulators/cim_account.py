@@ -44,6 +44,7 @@ class CimAccount:
     layout_cycles: int = 0
     packed_bytes: int = 0
     unpacked_bytes: int = 0
+    host_seconds: float = 0.0
     macs: int | None = 0
     _programs: dict[cim.ProgramOp, _Launches] = field(
         default_factory=dict[cim.ProgramOp, _Launches]
@@ -78,6 +79,13 @@ class CimAccount:
             read += tensor_bytes(op.init.type)
         self.layout_cycles += self._layout(read, written) * times
 
+    def host(self, moved: float, operations: float, times: int = 1) -> None:
+        """Other work of the host: bytes through its memory, and operations."""
+        machine = self.machine
+        seconds = moved / machine.host_memory_bytes_per_second
+        seconds += operations / machine.host_scalar_ops_per_second
+        self.host_seconds += seconds * times
+
     def _layout(self, read: int, written: int) -> int:
         return layout_cycles(read, written, self.machine.global_width_bytes)
 
@@ -101,6 +109,7 @@ class CimAccount:
         return CimReport(
             target="cim",
             machine=machine.name,
+            host_seconds=self.host_seconds,
             clock_ns=machine.clock_ns,
             cycles=cycles,
             launches=sum(x.count for x in programs),

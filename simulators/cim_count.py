@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
 from xdsl.dialects import arith, func, scf
-from xdsl.dialects.builtin import IntegerAttr
+from xdsl.dialects.builtin import DYNAMIC_INDEX, IntegerAttr, TensorType
 from xdsl.ir import Block, Operation, SSAValue
-from xdsl.traits import SymbolTable
+from xdsl.traits import IsTerminator, SymbolTable
 from xdsl.utils.hints import isa
 
 from cim_opt.dialects import cim
@@ -14,6 +15,9 @@ from cim_opt.locations import location_of
 from cim_opt.simulators.cim_account import CimAccount
 from cim_opt.simulators.cim_launch import place, program_of
 from cim_opt.simulators.cim_program import check_program, trips
+from cim_opt.simulators.elementwise import dtype_of
+from cim_opt.simulators.host_cost import Work, host_work
+from cim_opt.simulators.integer_functions import Values
 
 
 def count_function(function: func.FuncOp, book: CimAccount) -> None:
@@ -46,8 +50,29 @@ def _count_block(block: Block, times: int, book: CimAccount) -> None:
                     "run the program instead",
                     location_of(op),
                 )
+            case _ if not op.has_trait(IsTerminator):
+                book.host(*_host_work(op), times)
             case _:
                 pass
+
+
+def _host_work(op: Operation) -> Work:
+    """Work of the host on values of the operation's types."""
+    values = [[_like(op, value) for value in some] for some in (op.operands, op.results)]
+    return host_work(op, *values)
+
+
+def _like(op: Operation, value: SSAValue) -> Values:
+    """Something of the type's shape that takes no memory."""
+    shape = value.type.get_shape() if isa(value.type, TensorType) else ()
+    if DYNAMIC_INDEX in shape:
+        raise UserError(
+            f"'{op.name}' has a length that data decides",
+            "cycles are counted without data",
+            "run the program instead",
+            location_of(op),
+        )
+    return np.broadcast_to(np.zeros((), dtype_of(value.type)), shape)
 
 
 def _counts(op: Operation) -> bool:

@@ -32,12 +32,14 @@ class CimReport:
     they are of all products that the macro steps could hold.
 
     `layout_cycles` is what packing and unpacking would take through the port of the global memory;
-    `seconds` has them, `cycles` has not. Nothing else of the host is charged.
+    `seconds` has them, `cycles` has not. `host_seconds` is what else the host does: patterns that
+    are no kernels, sums of digits, widening.
     `energy_nj` by source is that of the launches.
     """
 
     target: str
     machine: str
+    host_seconds: float
     clock_ns: float
     cycles: int
     launches: int
@@ -57,8 +59,8 @@ class CimReport:
 
     @property
     def seconds(self) -> float:
-        """Launches and conversions, one after another."""
-        return (self.cycles + self.layout_cycles) * self.clock_ns * 1e-9
+        """Launches, conversions and the host's other work, one after another."""
+        return (self.cycles + self.layout_cycles) * self.clock_ns * 1e-9 + self.host_seconds
 
     @property
     def total_energy_nj(self) -> float:
@@ -97,6 +99,7 @@ class CimReport:
                 f"{self.layout_cycles:,} cycles, {format_bytes(self.packed_bytes)} packed, "
                 f"{format_bytes(self.unpacked_bytes)} unpacked",
             ),
+            ("host work", format_seconds(self.host_seconds), ""),
             ("end to end", format_seconds(self.seconds), ""),
             ("cycles", f"{self.cycles:,}", "of all launches"),
             ("instructions", f"{self.instructions:,}", ""),

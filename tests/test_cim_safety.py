@@ -365,6 +365,31 @@ def test_other_operations_of_the_host_are_refused() -> None:
     assert "'upmem.alloc' cannot be run on the host" in refused(text, 1)
 
 
+def test_work_of_the_host_is_charged() -> None:
+    text = """
+    func.func @main(%a: tensor<1000xi32>) -> tensor<1000xi32> {
+      %b = pattern.map(%x in %a : tensor<1000xi32>) -> tensor<1000xi32> {
+        %y = arith.addi %x, %x : i32
+        pattern.yield %y : i32
+      }
+      func.return %b : tensor<1000xi32>
+    }"""
+    _, report = run(text, [np.arange(1000, dtype=np.int32)])
+    figures = machine()
+    moved, operations = 8000, 1000
+    assert report.host_seconds == pytest.approx(
+        moved / figures.host_memory_bytes_per_second
+        + operations / figures.host_scalar_ops_per_second
+    )
+    assert report.seconds == report.host_seconds
+    assert count(module_of(text), "main", figures) == report
+    unknown = text.replace("1000xi32", "?xi32")
+    assert not_counted(unknown) == (
+        "'pattern.map' has a length that data decides; cycles are counted without data; "
+        "run the program instead"
+    )
+
+
 def test_every_refusal_has_a_test() -> None:
     text = Path(__file__).read_text()
     text = "".join(part.strip().strip('f"') for part in text.splitlines())
