@@ -147,11 +147,10 @@ def without_unused(
         if isinstance(statement, Set) and statement.target not in wanted:
             continue
         if isinstance(statement, Repeat):
-            inside = wanted | frozenset(read_first(statement.body))
-            body = tuple(without_unused(statement.body, inside))
-            # What only served an assignment that is gone is gone as well.
-            while (fewer := wanted | frozenset(read_first(body))) != inside:
-                inside, body = fewer, tuple(without_unused(body, fewer))
+            inside, body = wanted, tuple(without_unused(statement.body, wanted))
+            # What the next iteration reads is wanted as well; what only serves itself is not.
+            while (more := inside | frozenset(read_first(body))) != inside:
+                inside, body = more, tuple(without_unused(statement.body, more))
             statement = Repeat(statement.count, body)
             wanted = inside
         else:
