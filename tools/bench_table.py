@@ -12,10 +12,14 @@ Cells = dict[str, Any]
 
 @dataclass(frozen=True)
 class Row:
-    """A row that can be measured. `measure` gives the row's cells without its name."""
+    """A row that can be measured. `measure` gives the row's cells without its name.
+
+    `optional` rows are measured only when they are asked for.
+    """
 
     name: str
     measure: Callable[[], Cells]
+    optional: bool = False
 
     def cells(self) -> Cells:
         """The measured row, its name first."""
@@ -29,6 +33,7 @@ class Table:
     `summary` gets only the rows that were asked for, so it says nothing of those that are not
     there. `timed` tables measure this computer's time: rows run side by side disturb each other.
     `configured` gives the table with options of the command line, by name, where it has any.
+    `shown` gives the rows that the text shows instead, where that is easier to read.
     """
 
     name: str
@@ -37,19 +42,32 @@ class Table:
     summary: Callable[[Sequence[Cells]], Cells]
     timed: bool = False
     configured: Callable[[Mapping[str, str]], "Table"] | None = None
+    shown: Callable[[Sequence[Cells]], Sequence[Cells]] | None = None
+
+
+SHOWN_NAMES = 8
+"""Names that an error lists."""
 
 
 def chosen(table: Table, only: str | None) -> list[Row]:
-    """The rows of the table, or the one named `only`. Raises UserError when there is none."""
+    """The rows of the table; or the one named `only`, or else those whose names have its words.
+
+    Raises UserError when there is none.
+    """
     rows = list(table.rows())
     if only is None:
-        return rows
+        return [row for row in rows if not row.optional]
     named = [row for row in rows if row.name == only]
+    words = set(only.split())
+    named = named or [row for row in rows if words and words <= set(row.name.split())]
     if named:
         return named
-    names = ", ".join(f"'{row.name}'" for row in rows)
+    names = ", ".join(f"'{row.name}'" for row in rows[:SHOWN_NAMES])
+    more = f" and {len(rows) - SHOWN_NAMES} more" if len(rows) > SHOWN_NAMES else ""
     raise UserError(
-        f"table {table.name} has no row '{only}'", f"its rows are {names}", "name one of these"
+        f"table {table.name} has no row '{only}'",
+        f"its rows are {names}{more}",
+        "name one of these, or words of their names",
     )
 
 
@@ -60,13 +78,14 @@ def as_json(table: Table, rows: Sequence[Cells]) -> dict[str, Any]:
 
 def as_text(table: Table, rows: Sequence[Cells]) -> str:
     """The table for a person: columns as wide as they need to be, then the summary."""
-    columns = list(dict.fromkeys(column for row in rows for column in row))
-    grid = [columns, *([_shown(row.get(column)) for column in columns] for row in rows)]
+    lines = rows if table.shown is None else table.shown(rows)
+    columns = list(dict.fromkeys(column for row in lines for column in row))
+    grid = [columns, *([_shown(row.get(column)) for column in columns] for row in lines)]
     widths = [max(len(line[i]) for line in grid) for i in range(len(columns))]
-    lines = [table.about, ""]
-    lines += [_line(cells, widths) for cells in grid]
-    lines += ["", *(f"{key}: {_shown(value)}" for key, value in table.summary(rows).items())]
-    return "\n".join(lines)
+    text = [table.about, ""]
+    text += [_line(cells, widths) for cells in grid]
+    text += ["", *(f"{key}: {_shown(value)}" for key, value in table.summary(rows).items())]
+    return "\n".join(text)
 
 
 def _line(cells: Sequence[str], widths: Sequence[int]) -> str:

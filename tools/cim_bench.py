@@ -15,7 +15,13 @@ from cim_opt.tools.bench_table import Cells, Table, as_json, as_text, chosen
 from cim_opt.tools.failures import run_tool
 from cim_opt.tools.progress import progress
 
-TABLES = {"pum": "cim_opt.tools.bench_pum", "start": "cim_opt.tools.bench_start"}
+TABLES = {
+    "cim-operators": "cim_opt.tools.bench_cim_operators",
+    "cim-networks": "cim_opt.tools.bench_cim_networks",
+    "cim-ablation": "cim_opt.tools.bench_cim_ablation",
+    "pum": "cim_opt.tools.bench_pum",
+    "start": "cim_opt.tools.bench_start",
+}
 """Name of a table: the module that has it as `TABLE`."""
 
 PUM_OPTIONS = {
@@ -36,7 +42,11 @@ def argument_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("name", metavar="NAME", help="the table")
     parser.add_argument("--report", choices=("text", "json"), default="text")
-    parser.add_argument("--only", metavar="ROW", help="measures this row alone")
+    parser.add_argument(
+        "--only",
+        metavar="ROW",
+        help="measures this row alone, or those whose names have these words",
+    )
     parser.add_argument(
         "--jobs", metavar="N", type=int, default=1, help="rows measured side by side (default: 1)"
     )

@@ -91,8 +91,9 @@ def published() -> dict[tuple[str, str, str], Published]:
     """The prototype's programs by operator, machine and mode."""
     found: dict[tuple[str, str, str], Published] = {}
     for row in _records(_read("cim_prototype.json")):
-        lists = {"loops": tuple(row["loops"]), "tiles": tuple(map(tuple, row["tiles"]))}
-        found[row["op"], row["machine"], row["mode"]] = Published(**(row | lists))
+        row["loops"] = tuple(row["loops"])
+        row["tiles"] = tuple(tuple(sizes) for sizes in row["tiles"])
+        found[row["op"], row["machine"], row["mode"]] = Published(**row)
     return found
 
 
