@@ -160,6 +160,8 @@ def _ranges(
 
 
 def _placed(image: Image, columns: tuple[Point, ...]) -> Placed:
+    if image.columns == columns:
+        return Placed(image.rows, image.taps)
     where = {column: number for number, column in enumerate(image.columns)}
     numbers = [where.get(column) for column in columns]
     taps = tuple(

@@ -208,7 +208,7 @@ def _cut(
     cuts: Callable[[Sequence[Point]], Iterable[tuple[int, int]]],
 ) -> Iterator[Image]:
     """Images of the rows between cuts, all input channels, the first `share` output channels."""
-    used = [number for number in range(len(inputs)) if (cells[number] >= 0).any()]
+    used: list[int] = np.flatnonzero((cells >= 0).any(axis=1)).tolist()
     channels = range(kernel.in_channels)
     deep = [(ic, *inputs[number]) for number in used for ic in channels]
     steps = kernel.taps * np.arange(kernel.in_channels)[None, :, None]
