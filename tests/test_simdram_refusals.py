@@ -160,8 +160,8 @@ def test_a_module_says_its_library() -> None:
     with pytest.raises(UserError) as error:
         run(text, [numbers(3), numbers(3)], library="cim-opt")
     assert str(error.value) == (
-        "error: library cim-opt for a program whose rows were allocated for simdram; row programs of "
-        "another library need other rows; leave the library out, or lower the program for it"
+        "error: library cim-opt for a program whose rows were allocated for simdram; row programs "
+        "of another library need other rows; leave the library out, or lower the program for it"
     )
     _, report = run(VECTOR_ADD, [numbers(3), numbers(3)])
     assert report.library == "cim-opt"

@@ -376,7 +376,7 @@ def test_source_is_not_written_through_an_object() -> None:
 
 def test_the_program_of_the_documentation() -> None:
     page = (Path(__file__).parents[1] / "docs" / "simdram.md").read_text()
-    (text,) = mlir_blocks(page)
+    text = mlir_blocks(page)[0]
     a, b = numbers(1000), numbers(1000)
     (got,), report = run_both(text, [a, b])
     assert (got == a + b).all()
