@@ -1,6 +1,7 @@
 """cim-bench: tables by name, rows by name, text and JSON."""
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -8,7 +9,7 @@ import pytest
 
 from cim_opt.errors import UserError
 from cim_opt.tools import bench_start, cim_bench
-from cim_opt.tools.bench_table import Row, Table, as_json, as_text, chosen
+from cim_opt.tools.bench_table import Cells, Row, Table, as_json, as_text, chosen
 
 SQUARES = Table(
     "squares",
@@ -63,8 +64,46 @@ def test_an_unknown_row_lists_the_rows() -> None:
         chosen(SQUARES, "row 9")
     assert caught.value.message() == (
         "table squares has no row 'row 9'; "
-        "its rows are 'row 0', 'row 1', 'row 2', 'row 3'; name one of these"
+        "its rows are 'row 0', 'row 1', 'row 2', 'row 3'; "
+        "name one of these, or words of their names"
     )
+
+
+def _no_summary(rows: Sequence[Cells]) -> Cells:
+    return {}
+
+
+def test_rows_by_words_of_their_names() -> None:
+    table = Table(
+        "t", "T.", lambda: [Row(f"{a} {b}", dict) for a in "xy" for b in "12"], _no_summary
+    )
+    assert [row.name for row in chosen(table, "2")] == ["x 2", "y 2"]
+    assert [row.name for row in chosen(table, "2 x")] == ["x 2"]
+    # A row's whole name is that row alone.
+    table = Table("t", "T.", lambda: [Row("x", dict), Row("x 2", dict)], _no_summary)
+    assert [row.name for row in chosen(table, "x")] == ["x"]
+    for words in ("x 3", ""):
+        with pytest.raises(UserError):
+            chosen(table, words)
+
+
+def test_optional_rows_are_asked_for() -> None:
+    table = Table(
+        "t", "T.", lambda: [Row("a 1", dict), Row("a 2", dict, optional=True)], _no_summary
+    )
+    assert [row.name for row in chosen(table, None)] == ["a 1"]
+    assert [row.name for row in chosen(table, "a")] == ["a 1", "a 2"]
+
+
+def test_many_rows_are_counted() -> None:
+    table = Table("t", "T.", lambda: [Row(f"r{n}", dict) for n in range(20)], _no_summary)
+    with pytest.raises(UserError, match="'r7' and 12 more; name one of these"):
+        chosen(table, "x")
+
+
+def test_text_may_show_other_rows() -> None:
+    table = Table("t", "T.", list, lambda rows: {"n": len(rows)}, shown=lambda rows: rows[1:])
+    assert as_text(table, [{"row": "a"}, {"row": "b"}]) == "T.\n\nrow\nb\n\nn: 2"
 
 
 def test_rows_side_by_side_keep_their_order(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -129,12 +168,14 @@ def test_text(cim_bench_run: Any) -> None:
 
 # Refusals.
 
+TABLES = "cim-operators, cim-networks, cim-ablation, pum, start"
+
 
 @pytest.mark.parametrize(
     ("arguments", "line"),
     [
-        (("starts",), "no table 'starts'; the tables are pum, start; did you mean 'start'?"),
-        (("xyz",), "no table 'xyz'; the tables are pum, start; name one of these"),
+        (("starts",), f"no table 'starts'; the tables are {TABLES}; did you mean 'start'?"),
+        (("xyz",), f"no table 'xyz'; the tables are {TABLES}; name one of these"),
         (("start", "--only", "x"), "table start has no row 'x'; its rows are 'cim-opt --help', "),
         (("start", "--jobs", "0"), "--jobs 0; it is at least 1; give such a number"),
         (("start", "--jobs", "2"), "--jobs 2 with table start; it measures time, and rows side"),
