@@ -16,7 +16,7 @@ from cim_opt.polyhedral.cover_text import cover_text
 from cim_opt.polyhedral.isl_text import KernelText, kernel_text
 from cim_opt.polyhedral.legality import check_coordinates, check_schedule
 
-_MOST_PIECES = 24
+_MOST_PIECES = 16
 """Pieces of a cover's map that isl is asked about: the proof takes their square."""
 
 

@@ -23,6 +23,7 @@ from cim_opt.polyhedral.affine_part import Part
 from cim_opt.polyhedral.affine_schedule import AffineSchedule, images_of, steps_of
 from cim_opt.polyhedral.affine_search import search
 from cim_opt.polyhedral.bounds import lower_bound, utilisation
+from cim_opt.polyhedral.cover import Cover
 from cim_opt.polyhedral.isl_text import loop_names
 from cim_opt.polyhedral.kernel import MacKernel
 from cim_opt.polyhedral.nest import Factors
@@ -108,8 +109,7 @@ class Schedule:
 
     def is_placed(self, rows: int, columns: int) -> bool:
         """Whether code can be made for it: its sums lie in one order, in the macro's columns."""
-        placement = place(self.tiled(rows, columns).cover, self.tile)
-        return placement is not None and len(placement.columns) <= columns
+        return _has_code(self.tiled(rows, columns).cover, self.tile, columns)
 
     def describe(self, rows: int, columns: int) -> str:
         """Macro steps, sets of weights, use, and the lower bound on steps."""
@@ -265,14 +265,27 @@ def _best_of_tile(
     tile = tile_of(kernel, channels)
     levels = None if splits is None else _axis_levels(kernel, splits)
     first: AffineSchedule | None = None
-    for allowed in (rules, replace(rules, split_taps=False)):
+    for allowed in (
+        rules,
+        replace(rules, blocks=True),
+        replace(rules, pretile=False, affine=False),
+    ):
         for schedule in search(tile, *macro, allowed, _TRIED, levels):
             first = first or schedule
-            if place(to_cover(schedule, tile, *macro), tile) is not None:
+            if _has_code(to_cover(schedule, tile, *macro), tile, macro[1]):
                 return True, schedule, Schedule(kernel, channels, schedule.parts)
         if splits is not None:
             break
     return None if first is None else (False, first, Schedule(kernel, channels, first.parts))
+
+
+def _has_code(cover: Cover, tile: MacKernel, columns: int) -> bool:
+    """Whether there is an order for the sums of all steps; runs that overlap fill the columns."""
+    placement = place(cover, tile)
+    if placement is None:
+        return False
+    used = len(placement.columns)
+    return used <= columns if placement.overlap == 1 else used == columns
 
 
 def _axis_levels(kernel: MacKernel, splits: Splits) -> list[tuple[Factors, Factors]]:

@@ -32,7 +32,7 @@ class Rules:
     partial. `skewed`: most skewed vectors that keep one operand, None for any number. `boxes`:
     steps are counted on bounding boxes instead of exactly. `pretile` and `affine` False leave
     out splits and skewed vectors. `reduce`: some coordinate must become rows. `one_tile`: all
-    columns fit the macro together. `split_taps` False leaves taps whole.
+    columns fit the macro together. `blocks`: the outputs of steps are equal blocks.
     """
 
     levels: int = 2
@@ -43,7 +43,7 @@ class Rules:
     affine: bool = True
     reduce: bool = False
     one_tile: bool = False
-    split_taps: bool = True
+    blocks: bool = False
 
 
 ANY = Rules()

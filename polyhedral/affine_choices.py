@@ -8,7 +8,13 @@ from itertools import product
 from math import gcd, prod
 
 from cim_opt.polyhedral.affine_basis import Rules, box, component_bases, coordinates
-from cim_opt.polyhedral.affine_part import Part, finite_patterns, measure, periodic_patterns
+from cim_opt.polyhedral.affine_part import (
+    Part,
+    finite_patterns,
+    measure,
+    periodic_patterns,
+    takes_blocks,
+)
 from cim_opt.polyhedral.kernel import Axis, MacKernel
 from cim_opt.polyhedral.nest import Factors, nest_of
 from cim_opt.polyhedral.pretile import exact_splits, uneven_splits
@@ -34,8 +40,6 @@ def output_splits(axis: Axis, columns: int, rules: Rules) -> tuple[Factors, ...]
 def tap_splits(axis: Axis, columns: int, rules: Rules) -> tuple[Factors, ...]:
     """Levels to try for the taps of an axis."""
     size = axis.taps
-    if not rules.split_taps:
-        return ((size,),)
     exact = exact_splits(size, rules.levels) if rules.pretile else ((size,),)
     if not rules.pretile or not rules.uneven:
         return exact
@@ -83,6 +87,8 @@ def _reduced(found: Sequence[Part], columns: int, rules: Rules) -> tuple[Part, .
     if rules.boxes:
         return tuple(found)
     fitting = [part for part in found if _box_columns(part) <= columns]
+    if rules.blocks:
+        fitting = [part for part in fitting if takes_blocks(part)]
     return tuple(_distinct(fitting))
 
 

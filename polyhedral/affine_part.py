@@ -190,6 +190,33 @@ def period(part: Part) -> Period:
 
 
 @lru_cache(maxsize=8192)
+def takes_blocks(part: Part) -> bool:
+    """Whether every step of an unbounded axis has one of several equal sets of outputs.
+
+    Equal when moved along the axis; two different ones have no output in common.
+    """
+    repeat = period(part)
+    outputs = np.indices(part.extents).reshape(2, -1)[0, repeat.keep]
+    outputs = outputs - repeat.spacing * repeat.shift
+    pairs = np.unique(np.column_stack((repeat.time, outputs)), axis=0)
+    sets: dict[int, set[int]] = {}
+    for step, output in pairs.tolist():
+        sets.setdefault(step, set()).add(output)
+    # Along the axis every set comes again, moved by whole periods.
+    owner: dict[int, frozenset[int]] = {}
+    forms = {tuple(sorted(output - min(kept) for output in kept)) for kept in sets.values()}
+    if len(forms) > 1:
+        return False
+    for kept in sets.values():
+        classes = frozenset(output % repeat.spacing for output in kept)
+        if len(classes) < len(kept):
+            return False
+        if any(owner.setdefault(output, classes) != classes for output in classes):
+            return False
+    return True
+
+
+@lru_cache(maxsize=8192)
 def periodic_patterns(part: Part) -> tuple[Pattern, ...]:
     """The patterns of the steps of one period, with the cells that an unbounded axis uses."""
     found, repeat = measure(part), period(part)
