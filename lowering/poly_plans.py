@@ -27,7 +27,7 @@ def bits_of(op: KernelOp) -> int:
     for value in (op.input, op.weight):
         assert isa(value.type, TensorType)
         element = value.type.element_type
-        assert isinstance(element, IntegerType)
+        assert isa(element, IntegerType)
         widths.append(element.width.data)
     return max(widths)
 

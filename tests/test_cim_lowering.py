@@ -146,7 +146,7 @@ def test_generic(why: str) -> None:
     types.append(f"tensor<{''.join(f'{n}x' for n in shapes[2])}i32>")
     text = generic(loops, maps, kinds, types)
     rng = np.random.default_rng(0)
-    arrays = [rng.integers(-128, 128, shape).astype(np.int8) for shape in shapes[:2]]
+    arrays: list[Array] = [rng.integers(-128, 128, s).astype(np.int8) for s in shapes[:2]]
     arrays.append(rng.integers(-(1 << 31), 1 << 31, shapes[2]).astype(np.int32))
     expected = looped([extents[loop] for loop in loops], loops, maps, arrays)
     for machine, mapping in product(MACHINES[:2], MAPPINGS):
@@ -268,7 +268,7 @@ def programs(draw: st.DrawFn) -> tuple[Program, tuple[int, int]]:
     letters = [i for i in FORMS[name].split("->")[1] if i in "dhw"]
     rank, most = len(letters), {1: 40, 2: 16, 3: 6}[len(letters)]
     sizes: dict[str, tuple[int, int]] = {}
-    strides, dilations, padding = [], [], []
+    strides, dilations, padding = list[int](), list[int](), list[tuple[int, int]]()
     for letter in letters:
         stride, dilation = draw(st.integers(1, 3)), draw(st.integers(1, 3))
         taps = draw(st.integers(1, 7 if rank == 1 else 5 if rank == 2 else 3))

@@ -184,7 +184,8 @@ def test_each_product_is_done_once(
     data: st.DataObject, kernel: MacKernel, name: str, mapping: Any
 ) -> None:
     """For any plan, not only for the best one."""
-    machine = changed(**SMALL_MACHINES[name])
+    figures: dict[str, Any] = dict(SMALL_MACHINES[name])
+    machine = changed(**figures)
     covers = covers_for(kernel, machine.rows, machine.columns, mapping)
     if not covers:
         return
