@@ -2,6 +2,7 @@
 
 import json
 from math import ceil, prod
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -38,6 +39,9 @@ PLAN = {
     "bound_utilisation": float,
 }
 """Cells that every row of a plan has, in every table."""
+
+PAGE = Path(__file__).parent.parent / "docs" / "cim.md"
+BEGIN, END = "<!-- cycles: begin -->", "<!-- cycles: end -->"
 
 PUBLISHED = ("row", "op", "machine", "mapping", "steps", "utilisation", "cycles", "compile_s")
 
@@ -166,14 +170,34 @@ def test_rows_of_an_operator(capsys: pytest.CaptureFixture[str]) -> None:
     assert table["summary"]["geomean_speedup"] is None  # not all of P1 to P8
 
 
-def test_the_guess_of_the_papers_table() -> None:
+def _paper_rows() -> list[Cells]:
+    """P1 to P8 on eight macros: im2col, the best and the prototype."""
     names = [
         f"{op} x1 {machine} {mapping}"
         for op in bench_cim_operators.PAPER
         for machine in bench_cim_operators.EIGHT_MACROS
         for mapping in ("im2col", "best", *bench_cim_operators.PROTOTYPE)
     ]
-    rows = [chosen(bench_cim_operators.TABLE, name)[0].cells() for name in names]
+    return [chosen(bench_cim_operators.TABLE, name)[0].cells() for name in names]
+
+
+def _page_lines(rows: list[Cells]) -> list[str]:
+    """The table of docs/cim.md."""
+    lines = [
+        "| | rows | steps | bound | im2col | best | times | prototype | ties broken |",
+        "| --- | --- | --- | --- | --- | --- | --- | --- | --- |",
+    ]
+    for (op, _, machine), found in bench_cim_operators.by_key(rows).items():
+        best = found["best"]
+        plain, *others = (found[m]["cycles"] for m in ("im2col", "prototype", "prototype-ties"))
+        cells = (op, load_machine(machine).rows, best["steps"], best["bound_steps"], plain)
+        cells += (best["cycles"], f"{plain / best['cycles']:.2f}", *others)
+        lines.append(f"| {' | '.join(map(str, cells))} |")
+    return lines
+
+
+def test_the_guess_of_the_papers_table() -> None:
+    rows = _paper_rows()
     summary = bench_cim_operators.summary(rows)
     assert summary["geomean_speedup"] > 4.5
     assert summary["geomean_speedup_with_layout"] > 3.8
@@ -185,6 +209,9 @@ def test_the_guess_of_the_papers_table() -> None:
     cycles = {row["row"]: row["cycles"] for row in rows}
     assert cycles["P3 x1 cim-32x64-8 best"] <= 4700
     assert cycles["P3 x1 cim-64x64-8 best"] <= 2000
+    shown = PAGE.read_text().partition(BEGIN)[2].partition(END)[0]
+    update = "python tests/test_bench_cim.py writes the table of docs/cim.md anew"
+    assert shown.strip().splitlines() == _page_lines(rows), update
 
 
 def _made(op: str, mapping: str, machine: str = "cim-32x64-8", **cells: Any) -> Cells:
@@ -319,3 +346,13 @@ def test_without_pretiling_blocks_are_whole() -> None:
             columns = {column[1:] for image in tiled.cover.images for column in image.columns}
             extents = [len(set(values)) for values in zip(*columns, strict=True)]
             assert set(extents) <= sizes and prod(extents) == len(columns)
+
+
+def _write_page() -> None:
+    before, _, rest = PAGE.read_text().partition(BEGIN)
+    table = "\n".join(_page_lines(_paper_rows()))
+    PAGE.write_text(f"{before}{BEGIN}\n{table}\n{END}{rest.partition(END)[2]}")
+
+
+if __name__ == "__main__":
+    _write_page()
