@@ -122,7 +122,7 @@ class _Registers:
             match statement:
                 case Set(target, int(source), offset):
                     self.names[target] = self._constant(source + offset)
-                case Set(target, source, 0):
+                case Set(target, str(source), 0):
                     self.names[target] = self.names[source]
                 case Set(target, source, offset):
                     self._use(source)

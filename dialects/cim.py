@@ -191,7 +191,7 @@ def _static_tensor(value: SSAValue, what: str) -> TensorType[IntegerType]:
     attr = value.type
     if not isa(attr, TensorType) or not attr.has_static_shape():
         raise VerifyException(f"{what} has a static shape, got {attr}")
-    if not isa(attr.element_type, IntegerType):
+    if not isa(attr, TensorType[IntegerType]):
         raise VerifyException(f"{what} holds integers, got {attr}")
     return attr
 
