@@ -12,6 +12,7 @@ along that axis, and q passes with every q-th step meet each of them q times.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
 from itertools import product
 from math import prod
@@ -100,13 +101,14 @@ def _cosets(cover: Cover, periods: Point) -> set[Point]:
 def _families(images: tuple[Image, ...], kernel: MacKernel) -> list[tuple[Image, list[Point]]]:
     """Images that differ only in where they lie: the first of each kind, and all moves from it."""
     known: dict[object, tuple[Image, list[Point]]] = {}
+    shared = Counter(image.taps for image in images)
     for image in images:
         origin = image.columns[0][1:]
-        key = (
-            tuple(_relative(image.columns, origin, (1,) * kernel.rank)),
-            tuple(_relative(image.rows, origin, kernel.strides)),
-            image.taps,
-        )
+        key: object = image.taps
+        if shared[image.taps] > 1:
+            columns = tuple(_relative(image.columns, origin, (1,) * kernel.rank))
+            rows = tuple(_relative(image.rows, origin, kernel.strides))
+            key = columns, rows, image.taps
         first, moves = known.setdefault(key, (image, []))
         start = first.columns[0][1:]
         moves.append(tuple(a - b for a, b in zip(origin, start, strict=True)))

@@ -82,8 +82,8 @@ def summary(measured: Sequence[Cells]) -> Cells:
         if switch == "all":
             continue
         ratios = {name: _factor(rows, switch) for name, rows in found.items()}
-        result[switch] = {
-            "paper": PAPER.get(switch),
+        paper = {"paper": PAPER[switch]} if switch in PAPER else {}
+        result[switch] = paper | {
             "rule": RULES[switch],
             "factor": {name: value for name, value in ratios.items() if value is not None},
             "utilisation": _utilisations(found, switch),
@@ -119,7 +119,7 @@ def shown(measured: Sequence[Cells]) -> Sequence[Cells]:
 
 TABLE = Table(
     "cim-ablation",
-    "What each step of the search gives: cycles of C1 without it, over those with everything.",
+    "What each step of the search gives: cycles without it over cycles with everything.",
     rows,
     summary,
     shown=shown,
