@@ -16,7 +16,6 @@ order gets those of the fewest modelled cycles.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from fractions import Fraction
 from math import prod
 
 from xdsl.context import Context
@@ -84,7 +83,7 @@ class _Lowering:
                 self._pack(ctx, plan, input, input_packing(plan, part), found.input),
                 self._pack(ctx, plan, weight, weight_packing(plan, part), found.weight),
             ]
-            sums = self._launch(plan, packed)
+            sums = self._launch(plan, packed, part)
             result = self._unpack(ctx, sums, result, output_packing(plan, part), found, plan.parts)
         Rewriter.replace_op(self._op, [], [result])
         device = program(self._name, statements_of(plan))
@@ -92,10 +91,11 @@ class _Lowering:
         assert first is not None
         Rewriter.insert_op(device, InsertPoint.before(first))
 
-    def _launch(self, plan: Plan, packed: list[SSAValue]) -> SSAValue:
+    def _launch(self, plan: Plan, packed: list[SSAValue], part: int) -> SSAValue:
         launch = cim.LaunchOp(self._name, packed, TensorType(i32, [prod(plan.output_shape)]))
-        share = Fraction(plan.kernel.macs, plan.parts)
-        launch.attributes["cim.macs"] = IntegerAttr(round(share), i64)
+        # Equal shares of the products, which add up to all of them.
+        first, last = (plan.kernel.macs * number // plan.parts for number in (part, part + 1))
+        launch.attributes["cim.macs"] = IntegerAttr(last - first, i64)
         self._insert(launch)
         return launch.result
 

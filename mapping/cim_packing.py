@@ -46,7 +46,7 @@ def input_packing(plan: Plan, part: int = 0) -> Packing:
         return _windows(plan, part, plan.window)
     kernel, placement = plan.kernel, plan.placement
     tile, chunk, turn, number, which, by_round, by_group, _, by_position, row = _dims(10)
-    tile, chunk = _in_part(plan, part, tile, chunk)
+    tile, _, chunk = _in_part(plan, part, tile, "0", chunk)
     unit = _unit(plan, chunk, which, by_position)
     move, counters = _counters(plan, unit, number)
     round_ = _add(_times(turn, plan.split.rounds), by_round)
@@ -77,7 +77,7 @@ def _windows(plan: Plan, part: int, axis: int) -> Packing:
     """Inputs as windows along an axis, in which the macros of a step overlap."""
     kernel, placement = plan.kernel, plan.placement
     tile, chunk, turn, _, which, place = _dims(6)
-    tile, chunk = _in_part(plan, part, tile, chunk)
+    tile, _, chunk = _in_part(plan, part, tile, "0", chunk)
     unit = _unit(plan, chunk, which, "0")
     _, counters = _counters(plan, unit, "0")
     size = section(placement, axis)
@@ -103,7 +103,7 @@ def weight_packing(plan: Plan, part: int = 0) -> Packing:
     """Weights in the order in which they are loaded: a row of all macros after another."""
     kernel, placement = plan.kernel, plan.placement
     tile, output_tile, turn, row, by_round, by_group, by_output, _, column = _dims(9)
-    tile, _ = _in_part(plan, part, tile, "0")
+    tile, output_tile, _ = _in_part(plan, part, tile, output_tile, "0")
     round_ = _add(_times(turn, plan.split.rounds), by_round)
     image, channel_tile = _mod(round_, len(placement.images)), _div(round_, len(placement.images))
     group = _add(_times(tile, plan.split.groups), by_group)
@@ -134,13 +134,13 @@ def output_packing(plan: Plan, part: int = 0) -> Packing:
     moves = _moves_table(plan, (1,) * kernel.rank, 2)
     if placement.line is not None:
         tile, output_tile, block, column = _dims(4)
-        tile, _ = _in_part(plan, part, tile, "0")
+        tile, output_tile, _ = _in_part(plan, part, tile, output_tile, "0")
         move, counters = _blocks(placement, block)
         group, outputs = tile, output_tile
         columns = columns[: plan.columns // plan.passes]
     else:
         tile, output_tile, chunk, which, by_group, by_output, by_position, column = _dims(8)
-        tile, chunk = _in_part(plan, part, tile, chunk)
+        tile, output_tile, chunk = _in_part(plan, part, tile, output_tile, chunk)
         move, counters = _counters(plan, _unit(plan, chunk, which, by_position), "0")
         group = _add(_times(tile, plan.split.groups), by_group)
         outputs = _add(_times(output_tile, plan.split.outputs), by_output)
@@ -154,11 +154,14 @@ def output_packing(plan: Plan, part: int = 0) -> Packing:
     return Packing(plan.output_shape, map, bounds, (columns, moves))
 
 
-def _in_part(plan: Plan, part: int, tile: str, chunk: str) -> tuple[str, str]:
-    """The number of a tile of groups, and of a chunk, among those of all parts."""
-    if plan.parts_of_groups:
-        return _add(tile, str(part * plan.group_tiles)), chunk
-    return tile, _add(chunk, str(part * plan.chunks))
+def _in_part(plan: Plan, part: int, tile: str, output_tile: str, chunk: str) -> tuple[str, ...]:
+    """Numbers of a tile of groups, of output channels, and of a chunk, among those of all parts."""
+    group, output, position = plan.cut.at(part)
+    return (
+        _add(tile, str(group * plan.group_tiles)),
+        _add(output_tile, str(output * plan.output_tiles)),
+        _add(chunk, str(position * plan.chunks)),
+    )
 
 
 # -- positions ------------------------------------------------------------------------------------

@@ -47,14 +47,32 @@ class Split:
 
 
 @dataclass(frozen=True, slots=True)
+class Parts:
+    """Launches that share the work: parts of the groups, output channels and positions."""
+
+    groups: int = 1
+    outputs: int = 1
+    positions: int = 1
+
+    @property
+    def count(self) -> int:
+        """Launches."""
+        return self.groups * self.outputs * self.positions
+
+    def at(self, number: int) -> tuple[int, int, int]:
+        """Which part of groups, output channels and positions a launch has."""
+        rest, position = divmod(number, self.positions)
+        return *divmod(rest, self.outputs), position
+
+
+@dataclass(frozen=True, slots=True)
 class Plan:
     """One way to run a kernel on a machine.
 
     `channels` are how many (output, input) channels of a group one image takes. `chunks` are parts
     of the positions whose sums fit the output memory. `order` is that of the instructions for one
-    set, of `mapping.cim_code.ORDERS`. What does not fit the global memory at once runs in `parts`,
-    one launch each: parts of the groups, or of the positions where there is one tile of groups.
-    Counts of tiles, chunks, sets and bytes are those of one part.
+    set, of `mapping.cim_code.ORDERS`. What does not fit the global memory at once is `cut` into
+    parts, one launch each. Counts of tiles, chunks, sets and bytes are those of one part.
 
     With `window` the macros of a step work at neighbouring positions along that axis, and their
     inputs lie in memory as one window in which they overlap; otherwise each macro has its own copy.
@@ -70,7 +88,7 @@ class Plan:
     bits: int = 8
     chunks: int = 1
     order: str = "MGLDF"
-    parts: int = 1
+    cut: Parts = Parts()
     window: int | None = None
 
     @property
@@ -81,23 +99,21 @@ class Plan:
     # -- tiles ---------------------------------------------------------------------------------
 
     @property
+    def parts(self) -> int:
+        """Launches."""
+        return self.cut.count
+
+    @property
     def group_tiles(self) -> int:
         """Tiles of groups, each of `split.groups` times the groups that share an image."""
-        return _ceil(self._all_group_tiles, self.parts if self.parts_of_groups else 1)
-
-    @property
-    def _all_group_tiles(self) -> int:
-        return _ceil(self.kernel.groups, self.cover.packed * self.split.groups)
-
-    @property
-    def parts_of_groups(self) -> bool:
-        """Whether the parts are parts of the groups, not of the positions."""
-        return self._all_group_tiles > 1
+        tiles = _ceil(self.kernel.groups, self.cover.packed * self.split.groups)
+        return _ceil(tiles, self.cut.groups)
 
     @property
     def output_tiles(self) -> int:
         """Tiles of output channels."""
-        return _ceil(self.kernel.out_channels, self.channels[0] * self.split.outputs)
+        tiles = _ceil(self.kernel.out_channels, self.channels[0] * self.split.outputs)
+        return _ceil(tiles, self.cut.outputs)
 
     @property
     def rounds(self) -> int:
@@ -113,8 +129,8 @@ class Plan:
     @property
     def sets(self) -> int:
         """Sets of positions in a chunk; one macro step each."""
-        chunks = self.chunks * (1 if self.parts_of_groups else self.parts)
-        return _ceil(_ceil(self.placement.units, self.split.positions), chunks)
+        sets = _ceil(self.placement.units, self.split.positions)
+        return _ceil(sets, self.chunks * self.cut.positions)
 
     # -- sizes ---------------------------------------------------------------------------------
 

@@ -12,7 +12,7 @@ from cim_opt.errors import UserError
 from cim_opt.hardware.cim import CimMachine
 from cim_opt.mapping.cim_code import ORDERS, buffer_bytes, fits, program
 from cim_opt.mapping.cim_placement import Placement, place, windowed
-from cim_opt.mapping.cim_plan import SUM_BYTES, Plan, Split
+from cim_opt.mapping.cim_plan import SUM_BYTES, Parts, Plan, Split
 from cim_opt.polyhedral.cover import Cover
 from cim_opt.polyhedral.kernel import MacKernel
 
@@ -162,14 +162,39 @@ def _chunked(plan: Plan) -> Plan | None:
         if sets < 1:
             return None
         plan = replace(plan, chunks=_ceil(plan.sets, sets))
-    if plan.passes == 1 or plan.parts_of_groups:
-        plan = replace(plan, parts=_ceil(plan.global_bytes, plan.machine.global_bytes))
-        while not fits(plan) and plan.parts < _MOST_PARTS:
-            plan = replace(plan, parts=plan.parts + 1)
+    plan = _in_parts(plan)
     return plan if fits(plan) else None
 
 
-_MOST_PARTS = 64
+def _in_parts(plan: Plan) -> Plan:
+    """The plan in parts that fit the global memory; groups are cut first, they share nothing."""
+    while plan.global_bytes > plan.machine.global_bytes and plan.parts < _MOST_PARTS:
+        cut = plan.cut
+        if plan.group_tiles > 1:
+            plan = replace(plan, cut=replace(cut, groups=cut.groups + 1))
+            continue
+        smaller: list[Plan] = []
+        if plan.output_tiles > 1:
+            smaller.append(replace(plan, cut=replace(cut, outputs=cut.outputs + 1)))
+        if plan.sets > 1 and plan.passes == 1:
+            smaller.append(replace(plan, cut=replace(cut, positions=cut.positions + 1)))
+        if not smaller:
+            return plan
+        plan = min(smaller, key=lambda each: each.global_bytes)
+    return replace(plan, cut=_without_empty(plan))
+
+
+def _without_empty(plan: Plan) -> Parts:
+    """The parts of a plan in which there is something to do."""
+    whole = replace(plan, cut=Parts())
+    return Parts(
+        _ceil(whole.group_tiles, plan.group_tiles),
+        _ceil(whole.output_tiles, plan.output_tiles),
+        _ceil(whole.sets, plan.sets),
+    )
+
+
+_MOST_PARTS = 1024
 """Launches of one kernel."""
 
 

@@ -26,7 +26,7 @@ from cim_opt.mapping.cim_code import program as statements_of
 from cim_opt.mapping.cim_covers import MAPPINGS, covers_for
 from cim_opt.mapping.cim_packing import Packing, input_packing, output_packing, weight_packing
 from cim_opt.mapping.cim_placement import place
-from cim_opt.mapping.cim_plan import Plan, Split
+from cim_opt.mapping.cim_plan import Parts, Plan, Split
 from cim_opt.mapping.cim_search import best_plan, least_cycles, plans, require, tile_of
 from cim_opt.mapping.cim_statements import (
     Copy,
@@ -302,13 +302,26 @@ def test_sums_that_do_not_fit_the_output_memory_are_cut_into_chunks() -> None:
 
 def test_what_does_not_fit_global_memory_is_cut_into_parts() -> None:
     machine = changed(global_bytes=60000)
-    wide = replace(DEPTHWISE, groups=40)
-    found = best_plan(wide, machine, covers_for(wide, 32, 8, "im2col"))
-    assert found is not None and found.plan.parts > 1 and found.plan.parts_of_groups
-    flat = MacKernel(1, 1, 1, (Axis(100, 3), Axis(100, 3)))
-    found = best_plan(flat, machine, covers_for(flat, 32, 8, "im2col"))
-    assert found is not None and found.plan.parts > 1 and not found.plan.parts_of_groups
-    assert found.cycles == found.timing.cycles * found.plan.parts
+
+    def cut(kernel: MacKernel, name: str = "im2col") -> Parts:
+        found = best_plan(kernel, machine, covers_for(kernel, 32, 8, name))
+        assert found is not None
+        assert found.cycles == found.timing.cycles * found.plan.cut.count
+        return found.plan.cut
+
+    by_groups = cut(replace(DEPTHWISE, groups=40))
+    assert by_groups.groups > 1 == by_groups.outputs == by_groups.positions
+    flat = cut(MacKernel(1, 1, 1, (Axis(100, 3), Axis(100, 3))))
+    assert flat.positions > 1 == flat.groups == flat.outputs
+    # Weights alone take 200 kB; then a product with several of everything.
+    by_outputs = cut(MacKernel(1, 400, 500, (Axis(4),)))
+    assert by_outputs.outputs > 1
+    assert min(cut(MacKernel(2, 400, 500, (Axis(90),))).groups, by_outputs.outputs) > 1
+
+
+def test_parts_are_numbered() -> None:
+    parts = Parts(2, 3, 4)
+    assert [parts.at(number) for number in range(parts.count)] == list(np.ndindex(2, 3, 4))
 
 
 def test_nothing_fits() -> None:
