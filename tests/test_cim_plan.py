@@ -303,8 +303,8 @@ def test_sums_that_do_not_fit_the_output_memory_are_cut_into_chunks() -> None:
 def test_what_does_not_fit_global_memory_is_cut_into_parts() -> None:
     machine = changed(global_bytes=60000)
 
-    def cut(kernel: MacKernel, name: str = "im2col") -> Parts:
-        found = best_plan(kernel, machine, covers_for(kernel, 32, 8, name))
+    def cut(kernel: MacKernel) -> Parts:
+        found = best_plan(kernel, machine, covers_for(kernel, 32, 8, "im2col"))
         assert found is not None
         assert found.cycles == found.timing.cycles * found.plan.cut.count
         return found.plan.cut

@@ -60,3 +60,15 @@ def test_stock_xdsl_opt_takes_the_options_of_the_pipeline() -> None:
     result = subprocess.run(command, capture_output=True, text=True)
     assert result.returncode == 0, result.stderr
     assert "upmem-640" in result.stdout
+
+
+def test_stock_xdsl_opt_lowers_to_macros() -> None:
+    example = Path(__file__).parent / "filecheck" / "lowering" / "conv_to_cim.mlir"
+    pipeline = 'conv-to-cim{machine="cim-64x64-1" mapping=im2col}'
+    command = [XDSL_OPT, str(example), "-p", pipeline]
+    result = subprocess.run(command, capture_output=True, text=True)
+    assert result.returncode == 0, result.stderr
+    assert 'cim.machine = "cim-64x64-1"' in result.stdout
+    assert "cim.program @kernel_0" in result.stdout
+    assert "cim.launch @kernel_0" in result.stdout
+    assert "linalg." not in result.stdout
