@@ -6,7 +6,7 @@
 // both channels reads six inputs.
 // CHECK: poly_cover.mlir:28:3: remark: 'poly.kernel': covers: 2 macro steps (at least 2), 1 images, 4.7% of the cells used, {{[0-9,]+}} cycles, {{[0-9,]+}} for layout
 // A product of matrices has no windows that slide.
-// CHECK: poly_cover.mlir:48:3: remark: 'poly.kernel': im2col: 10 macro steps
+// CHECK: poly_cover.mlir:48:3: remark: 'poly.kernel': im2col: 16 macro steps (at least 8)
 
 // CHECK-LABEL: func.func @conv1d(
 // CHECK: cover <dense<4> : tensor<1x1xi32>, dense<[[2, 1, 1]]> : tensor<1x3xi32>, [#poly.image<
