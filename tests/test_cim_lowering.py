@@ -226,6 +226,43 @@ def test_narrow_operands_take_fewer_cycles() -> None:
     assert cycles["i4"] < cycles["i8"] < cycles["i16"]
 
 
+PATTERN = """func.func @main(%x: tensor<160x{a}>, %w: tensor<16x{b}>, %z: tensor<10xi32>)
+    -> tensor<10xi32> {{
+  %y = pattern.group<16>(%row in %x : tensor<160x{a}>) shared(%v = %w : tensor<16x{b}>)
+      -> tensor<10xi32> {{
+    %zero = arith.constant 7 : i32
+    %dot = pattern.reduce(%m in %row : tensor<16x{a}>, %k in %v : tensor<16x{b}>)
+        init(%acc = %zero : i32) {{
+      %m32 = arith.extsi %m : {a} to i32
+      %k32 = arith.extsi %k : {b} to i32
+      %p = arith.muli %m32, %k32 : i32
+      %s = arith.addi %acc, %p : i32
+      pattern.yield %s : i32
+    }} combine(%l, %r) {{
+      %t = arith.addi %l, %r : i32
+      pattern.yield %t : i32
+    }}
+    pattern.yield %dot : i32
+  }}
+  func.return %y : tensor<10xi32>
+}}
+"""
+
+
+@pytest.mark.parametrize(("a", "b"), list(product(WIDTHS, WIDTHS)))
+def test_widths_of_patterns(a: str, b: str) -> None:
+    rng = np.random.default_rng(4)
+    x, w = (
+        rng.integers(-(1 << int(t[1:]) - 1), 1 << int(t[1:]) - 1, shape).astype(
+            np.int16 if t == "i16" else np.int8
+        )
+        for t, shape in ((a, 160), (b, 16))
+    )
+    got, _ = run(compiled(PATTERN.format(a=a, b=b)), [x, w, np.zeros(10, np.int32)])
+    expected = 7 + x.astype(np.int64).reshape(10, 16) @ w.astype(np.int64)
+    np.testing.assert_array_equal(got, expected)
+
+
 # -- machines that are too small ---------------------------------------------------------------
 
 
