@@ -9,10 +9,11 @@ from typing import Literal
 from cim_opt.mapping.cim_search import Tiled, tile_of
 from cim_opt.polyhedral.cover import block_spread, im2col, rectangle
 from cim_opt.polyhedral.cover_choice import candidates
+from cim_opt.polyhedral.cover_packing import im2col_groups
 from cim_opt.polyhedral.kernel import MacKernel, Point
 
-Mapping = Literal["im2col", "rectangles", "covers", "best"]
-MAPPINGS: tuple[Mapping, ...] = ("im2col", "rectangles", "covers", "best")
+Mapping = Literal["im2col", "diagonal", "rectangles", "covers", "best"]
+MAPPINGS: tuple[Mapping, ...] = ("im2col", "diagonal", "rectangles", "covers", "best")
 _MOST_IMAGES = 256
 """Images of one tile; deeper kernels are cut into tiles of input channels."""
 
@@ -22,6 +23,8 @@ def covers_for(kernel: MacKernel, rows: int, columns: int, mapping: Mapping) -> 
     found: list[Tiled] = []
     if mapping in ("im2col", "best"):
         found.append(_im2col(kernel, rows, columns))
+    if mapping in ("diagonal", "best"):
+        found.append(_diagonal(kernel, rows, columns))
     if mapping in ("rectangles", "best"):
         found += _rectangles(kernel, rows, columns)
     if mapping in ("covers", "best"):
@@ -41,6 +44,14 @@ def _depth(kernel: MacKernel, rows: int) -> int:
 def _im2col(kernel: MacKernel, rows: int, columns: int) -> Tiled:
     channels = min(kernel.out_channels, columns), _depth(kernel, rows)
     return Tiled(im2col(tile_of(kernel, channels), rows, columns), channels)
+
+
+def _diagonal(kernel: MacKernel, rows: int, columns: int) -> Tiled:
+    """Several groups side by side in one image; im2col where only one fits."""
+    whole = kernel.out_channels, kernel.in_channels
+    if kernel.depth > rows or kernel.out_channels > columns:
+        return _im2col(kernel, rows, columns)
+    return Tiled(im2col_groups(kernel, rows, columns), whole)
 
 
 def _rectangles(kernel: MacKernel, rows: int, columns: int) -> Iterator[Tiled]:

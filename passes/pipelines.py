@@ -14,15 +14,16 @@ pattern goes through MRAM as it is written; with `narrow=false` the third one.
 
 With `narrow=false` or `polarity=false` that pass is left out.
 
-`conv-to-cim{machine=... mapping=... order=... budget=... movement=... explain=... verify=...
-sizes=... entry=...}` is
+`conv-to-cim{machine=... mapping=... order=... budget=... movement=... without=... verify=...
+explain=... sizes=... entry=...}` is
 
     convert-linalg-to-poly, convert-pattern-to-poly, poly-cover, poly-map-macros, poly-layout,
     poly-data-movement, poly-verify, convert-poly-to-cim
 
 `mapping` is a family of covers, or `best` of all by modelled cycles; `budget` ends the search for a
-kernel after that many seconds; `movement=false` shares macros among positions only and overlaps
-nothing.
+kernel after that many seconds. `movement=false` shares macros among positions only and overlaps
+little; `without` leaves one step of the search for covers out. With `verify=false` the check is
+left out.
 """
 
 from __future__ import annotations
@@ -128,10 +129,11 @@ class ConvToCimPipeline(ModulePass):
     name = "conv-to-cim"
 
     machine: str = "cim-32x64-8"
-    mapping: Literal["im2col", "rectangles", "covers", "best"] = "best"
+    mapping: Literal["im2col", "diagonal", "rectangles", "covers", "best"] = "best"
     order: str | None = None
     budget: float | None = None
     movement: bool = True
+    without: Literal["covers", "coalescing", "pretiling", "affine"] | None = None
     verify: bool = True
     explain: bool = False
     sizes: tuple[int, ...] | None = None
@@ -150,16 +152,19 @@ class ConvToCimPipeline(ModulePass):
         from cim_opt.passes.poly_data_movement import PolyDataMovementPass
         from cim_opt.passes.poly_layout import PolyLayoutPass
         from cim_opt.passes.poly_map_macros import PolyMapMacrosPass
+        from cim_opt.passes.poly_verify import PolyVerifyPass
 
         machine, movement, explain = self.machine, self.movement, self.explain
         steps: list[ModulePass] = [
             ConvertLinalgToPolyPass(),
             ConvertPatternToPolyPass(sizes=self.sizes, entry=self.entry),
-            PolyCoverPass(machine, self.mapping, self.budget, movement, explain),
+            PolyCoverPass(machine, self.mapping, self.budget, movement, self.without, explain),
             PolyMapMacrosPass(machine, movement, explain),
             PolyLayoutPass(machine, movement, explain),
             PolyDataMovementPass(machine, self.order, movement, explain),
         ]
+        if self.verify:
+            steps.append(PolyVerifyPass(machine, explain))
         return [*steps, ConvertPolyToCimPass(machine=self.machine)]
 
 

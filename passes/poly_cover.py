@@ -9,7 +9,8 @@ becomes, on a machine of 6 rows and 8 columns, where a step takes four positions
         domain <"{ [oc, o0, k0] : ... }"> accesses [...]
         cover <dense<4> : tensor<1x1xi32>, ..., [#poly.image<...>]> { ... }
 
-`mapping` names a family: `im2col` (one position a step), `rectangles` (blocks of outputs, as affine
+`mapping` names a family: `im2col` (one position a step), `diagonal` (the same for several groups
+side by side), `rectangles` (blocks of outputs, as affine
 schedules give them), `covers` (sliding covers, also of several images), or `best` of all. Within a
 family the one with the fewest modelled cycles is taken, with the split of macros and the order of
 instructions that suit it best (`movement=false`: without looking for these); after `budget` seconds
@@ -43,9 +44,10 @@ class PolyCoverPass(ModulePass):
     name = "poly-cover"
 
     machine: str = "cim-32x64-8"
-    mapping: Literal["im2col", "rectangles", "covers", "best"] = "best"
+    mapping: Literal["im2col", "diagonal", "rectangles", "covers", "best"] = "best"
     budget: float | None = None
     movement: bool = True
+    without: Literal["covers", "coalescing", "pretiling", "affine"] | None = None
     explain: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -78,10 +80,15 @@ class PolyCoverPass(ModulePass):
     def _best(
         self, kernel: MacKernel, machine: CimMachine, bits: int, mapping: Mapping
     ) -> Choice | None:
+        from cim_opt.mapping.cim_ablations import WITHOUT
         from cim_opt.mapping.cim_covers import covers_for
         from cim_opt.mapping.cim_search import best_plan
 
-        covers = covers_for(kernel, machine.rows, machine.columns_of(bits), mapping)
+        rows, columns = machine.rows, machine.columns_of(bits)
+        if self.without is not None and mapping == "best":
+            covers = WITHOUT[self.without](kernel, rows, columns)
+        else:
+            covers = covers_for(kernel, rows, columns, mapping)
         return best_plan(
             kernel, machine, covers, bits=bits, movement=self.movement, budget=self.budget
         )

@@ -8,6 +8,13 @@ from typing import Any
 import pytest
 
 from cim_opt.hardware.cim import load_machine
+from cim_opt.mapping.cim_ablations import (
+    without_affine,
+    without_coalescing,
+    without_covers,
+    without_pretiling,
+)
+from cim_opt.mapping.cim_covers import MAPPINGS
 from cim_opt.mapping.cim_search import tile_of
 from cim_opt.polyhedral.cover import check
 from cim_opt.polyhedral.cover_choice import candidates
@@ -15,12 +22,6 @@ from cim_opt.polyhedral.kernel import Axis, MacKernel
 from cim_opt.tools import bench_cim_ablation, bench_cim_networks, bench_cim_operators, cim_bench
 from cim_opt.tools import cim_planning as planning
 from cim_opt.tools.bench_table import Cells, chosen
-from cim_opt.tools.cim_switches import (
-    without_affine,
-    without_coalescing,
-    without_covers,
-    without_pretiling,
-)
 from cim_opt.tools.cim_workloads import networks, operators, published
 
 PLAN = {
@@ -98,7 +99,7 @@ def test_steps_of_im2col_are_those_of_its_formula(machine: str) -> None:
     for layers in networks().values():
         for layer in layers:
             kernel = layer.kernel
-            (tiled,) = without_affine(kernel, described)
+            (tiled,) = without_affine(kernel, described.rows, described.columns)
             rows = ceil(kernel.depth / described.rows)
             tiles = ceil(kernel.out_channels / described.columns)
             expected = kernel.groups * kernel.positions * rows * tiles
@@ -145,7 +146,7 @@ def test_means_need_every_row() -> None:
 def test_rows_of_an_operator(capsys: pytest.CaptureFixture[str]) -> None:
     table = bench(capsys, "cim-operators", "--only", "C4 cim-32x64-8")
     found = {(row["groups"], row["mapping"]): row for row in table["rows"]}
-    ours = {(g, m) for g in (1, 480) for m in ("im2col", "rectangles", "covers", "best")}
+    ours = {(groups, mapping) for groups in (1, 480) for mapping in MAPPINGS}
     assert set(found) == ours | {(1, name) for name in bench_cim_operators.PROTOTYPE}
     for key in ours:
         check_schema(found[key])
@@ -153,7 +154,7 @@ def test_rows_of_an_operator(capsys: pytest.CaptureFixture[str]) -> None:
     assert found[480, "im2col"]["steps"] == 480 * 196
     assert found[1, "best"]["fewest_steps"] <= 28
     for groups in (1, 480):
-        families = [found[groups, name]["cycles"] for name in ("im2col", "rectangles", "covers")]
+        families = [found[groups, name]["cycles"] for name in MAPPINGS if name != "best"]
         assert found[groups, "best"]["cycles"] == min(families)
     measured = found[1, "prototype"]
     assert {name: measured[name] for name in PUBLISHED} == {
@@ -323,7 +324,7 @@ def test_ablation_is_of_c1_unless_others_are_named() -> None:
 def test_covers_without_a_step_still_do_every_product_once(switch: Any, op: str) -> None:
     machine = load_machine("cim-32x64-8")
     kernel = operators()[op].kernel
-    for tiled in switch(kernel, machine):
+    for tiled in switch(kernel, machine.rows, machine.columns):
         tile = tile_of(kernel, tiled.channels)
         check(tiled.cover, tile, machine.rows, machine.columns)
 
@@ -331,7 +332,7 @@ def test_covers_without_a_step_still_do_every_product_once(switch: Any, op: str)
 def test_without_coalescing_rows_and_columns_are_one_loop() -> None:
     machine = load_machine("cim-32x64-8")
     for op in ("C4", "P6", "P8"):
-        for tiled in without_coalescing(operators()[op].kernel, machine):
+        for tiled in without_coalescing(operators()[op].kernel, machine.rows, 8):
             for image in tiled.cover.images:
                 for points in (image.rows, image.columns):
                     moving = [len(set(values)) > 1 for values in zip(*points, strict=True)]
@@ -342,7 +343,7 @@ def test_without_pretiling_blocks_are_whole() -> None:
     machine = load_machine("cim-32x64-8")
     for op, sizes in (("C4", {1}), ("C7", {1, 7}), ("P8", {1, 8})):
         kernel = operators()[op].kernel
-        for tiled in without_pretiling(kernel, machine):
+        for tiled in without_pretiling(kernel, machine.rows, machine.columns):
             columns = {column[1:] for image in tiled.cover.images for column in image.columns}
             extents = [len(set(values)) for values in zip(*columns, strict=True)]
             assert set(extents) <= sizes and prod(extents) == len(columns)

@@ -4,7 +4,7 @@ A row is an operator with one group on a machine, planned with everything (`all`
 step; `factor` in the summary is how many times more cycles it takes then. What is left out:
 
 - `no-covers`: covers that are no affine schedule; not in the paper.
-- `no-affine`, `no-pretiling`, `no-coalescing`: see `cim_switches.py`.
+- `no-affine`, `no-pretiling`, `no-coalescing`: see `mapping/cim_ablations.py`.
 - `no-movement`: the first plan instead of the fastest: all macros share out positions, and the
   instructions for a step hardly overlap.
 """
@@ -14,22 +14,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from functools import partial
 
+from cim_opt.mapping.cim_ablations import WITHOUT
 from cim_opt.tools.bench_table import Cells, Row, Table
-from cim_opt.tools.cim_planning import MACHINES, Covers, bound_cells, family, planned
-from cim_opt.tools.cim_switches import (
-    without_affine,
-    without_coalescing,
-    without_covers,
-    without_pretiling,
-)
+from cim_opt.tools.cim_planning import MACHINES, Covers, bound_cells, family, lacking, planned
 from cim_opt.tools.cim_workloads import Operator, operators
 
 SWITCHES: dict[str, Covers] = {
     "all": family("best"),
-    "no-covers": without_covers,
-    "no-coalescing": without_coalescing,
-    "no-pretiling": without_pretiling,
-    "no-affine": without_affine,
+    **{f"no-{step}": lacking(step) for step in WITHOUT},
     "no-movement": family("best"),
 }
 PAPER = {

@@ -9,6 +9,7 @@ from math import prod
 from time import perf_counter
 
 from cim_opt.hardware.cim import CimMachine, load_machine
+from cim_opt.mapping.cim_ablations import WITHOUT
 from cim_opt.mapping.cim_code import program
 from cim_opt.mapping.cim_covers import Mapping, covers_for
 from cim_opt.mapping.cim_placement import place
@@ -27,6 +28,15 @@ Covers = Callable[[MacKernel, CimMachine], Iterable[Tiled]]
 def family(mapping: Mapping) -> Covers:
     """The covers of a mapping, for kernels of 8 bits."""
     return partial(_family, mapping)
+
+
+def lacking(step: str) -> Covers:
+    """The covers that the search finds without one of its steps."""
+    return partial(_lacking, step)
+
+
+def _lacking(step: str, kernel: MacKernel, machine: CimMachine) -> list[Tiled]:
+    return WITHOUT[step](kernel, machine.rows, machine.columns)
 
 
 def _family(mapping: Mapping, kernel: MacKernel, machine: CimMachine) -> list[Tiled]:

@@ -76,7 +76,8 @@ PASS_SUMMARIES = {
     "poly-data-movement": "choose when inputs come and sums leave while macros work",
     "convert-poly-to-cim": "turn mapped kernels into programs of macro instructions",
     "conv-to-cim": "named pipeline: convert-linalg-to-poly, convert-pattern-to-poly, poly-cover, "
-    "poly-map-macros, poly-layout, poly-data-movement, convert-poly-to-cim",
+    "poly-map-macros, poly-layout, poly-data-movement, poly-verify, convert-poly-to-cim; "
+    "verify=false leaves out the check",
     "pattern-to-simdram": "named pipeline: pattern-fuse, canonicalize, pattern-narrow, "
     "convert-pattern-to-simdram, simdram-assign-polarity, simdram-allocate-rows; narrow=false and "
     "polarity=false leave out those",

@@ -1,4 +1,4 @@
-"""Families of covers that lack one step of the search, for the table `cim-ablation`.
+"""Families of covers that lack one step of the search, to see what that step gives.
 
 - No affine schedule: no skewed vectors, so that no two outputs share a row: im2col.
 - No pre-tiling: loops are skewed whole or not at all: blocks take all outputs of an axis or one.
@@ -7,11 +7,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from itertools import product
 from math import prod
 
-from cim_opt.hardware.cim import CimMachine
 from cim_opt.mapping.cim_covers import covers_for
 from cim_opt.mapping.cim_search import Tiled, tile_of
 from cim_opt.polyhedral.cover import block_spread, from_pairs, rectangle
@@ -19,41 +18,40 @@ from cim_opt.polyhedral.kernel import MacKernel, Point
 from cim_opt.polyhedral.lattice import diagonal_lattice
 
 
-def without_affine(kernel: MacKernel, machine: CimMachine) -> list[Tiled]:
+def without_affine(kernel: MacKernel, rows: int, columns: int) -> list[Tiled]:
     """im2col."""
-    return covers_for(kernel, machine.rows, machine.columns, "im2col")
+    return covers_for(kernel, rows, columns, "im2col")
 
 
-def without_covers(kernel: MacKernel, machine: CimMachine) -> list[Tiled]:
+def without_covers(kernel: MacKernel, rows: int, columns: int) -> list[Tiled]:
     """Blocks of outputs side by side, which are what affine schedules give, and im2col."""
-    plain = without_affine(kernel, machine)
-    return [*plain, *covers_for(kernel, machine.rows, machine.columns, "rectangles")]
+    plain = without_affine(kernel, rows, columns)
+    return [*plain, *covers_for(kernel, rows, columns, "rectangles")]
 
 
-def without_pretiling(kernel: MacKernel, machine: CimMachine) -> list[Tiled]:
+def without_pretiling(kernel: MacKernel, rows: int, columns: int) -> list[Tiled]:
     """Blocks of all outputs or of one output along each axis, and im2col."""
-    found = without_affine(kernel, machine)
+    found = without_affine(kernel, rows, columns)
     sides = [{1, axis.outputs} if axis.taps > 1 else {1} for axis in kernel.axes]
     for block in product(*map(sorted, sides)):
-        if 1 < prod(block) <= machine.columns:
-            channels = min(kernel.out_channels, machine.columns // prod(block)), kernel.in_channels
+        if 1 < prod(block) <= columns:
+            channels = min(kernel.out_channels, columns // prod(block)), kernel.in_channels
             tile = tile_of(kernel, channels)
-            found.append(Tiled(rectangle(tile, block, machine.rows, machine.columns), channels))
+            found.append(Tiled(rectangle(tile, block, rows, columns), channels))
     return found
 
 
-def without_coalescing(kernel: MacKernel, machine: CimMachine) -> list[Tiled]:
+def without_coalescing(kernel: MacKernel, rows: int, columns: int) -> list[Tiled]:
     """Rows and columns are one loop each: an axis, channels or taps; the other taps are time."""
-    rows, columns = machine.rows, machine.columns
     whole = min(kernel.out_channels, columns), min(kernel.in_channels, rows)
     found: list[Tiled] = []
     # Columns are output channels; rows are input channels, or the taps of an axis.
-    found.append(Tiled(_lines(kernel, None, 1, whole, machine), whole))
+    found.append(Tiled(_lines(kernel, None, 1, whole, rows, columns), whole))
     for axis in _sliding(kernel):
         channels = whole[0], 1
-        found.append(Tiled(_lines(kernel, axis, 1, channels, machine), channels))
+        found.append(Tiled(_lines(kernel, axis, 1, channels, rows, columns), channels))
         for size in range(2, min(columns, kernel.axes[axis].outputs) + 1):
-            found.append(Tiled(_lines(kernel, axis, size, (1, 1), machine), (1, 1)))
+            found.append(Tiled(_lines(kernel, axis, size, (1, 1), rows, columns), (1, 1)))
     return found
 
 
@@ -62,7 +60,12 @@ def _sliding(kernel: MacKernel) -> Iterator[int]:
 
 
 def _lines(
-    kernel: MacKernel, axis: int | None, size: int, channels: tuple[int, int], machine: CimMachine
+    kernel: MacKernel,
+    axis: int | None,
+    size: int,
+    channels: tuple[int, int],
+    rows: int,
+    columns: int,
 ):
     """The cover whose images hold `size` outputs along the axis and what they read along it.
 
@@ -83,8 +86,8 @@ def _lines(
         tile,
         diagonal_lattice(periods),
         pairs,
-        machine.rows,
-        machine.columns,
+        rows,
+        columns,
         residues=[range(step) for step in spread],
     )
 
@@ -100,3 +103,14 @@ def _line(kernel: MacKernel, axis: int | None, start: Point, size: int, apart: i
     along = kernel.axes[axis]
     inputs = {along.reads(o * apart, k) for o in range(size) for k in range(along.taps)}
     return [(*start[:axis], value, *start[axis + 1 :]) for value in sorted(inputs)]
+
+
+Family = Callable[[MacKernel, int, int], list[Tiled]]
+
+WITHOUT: dict[str, Family] = {
+    "covers": without_covers,
+    "coalescing": without_coalescing,
+    "pretiling": without_pretiling,
+    "affine": without_affine,
+}
+"""The families, for macros of rows x columns, by the step that they lack."""
