@@ -1,8 +1,8 @@
 """Table `cim-operators` of cim-bench: operators on CIM macros, family of mappings by family.
 
 A row is an operator with so many groups (`x1`: one channel, or one group of channels) on a machine
-by a mapping. `im2col`, `diagonal`, `rectangles`, `covers` and `best` of all are planned here and compiled by
-the same generator of code. `prototype` is the public PolyCIM prototype, with one group:
+by a mapping. `im2col`, `diagonal`, `rectangles`, `covers` and `best` of all are planned here and
+compiled by the same generator of code. `prototype` is the public PolyCIM prototype, with one group:
 `prototype-ties` with the ties between equal steps broken by the number of weight images,
 `prototype-im2col` with its skewed schedules switched off; their cycles are measured by the public
 simulator, without layout or reading back.
