@@ -11,9 +11,9 @@ After, with the first of 32 rows, and rows of its own for the microprogram's tem
 A scalar that only bbops read gets none: it is `constant`, its bits are the rows of zeros and ones.
 Rows are used again when an object is dead. An object that a loop carries has one place; where the
 loop would have it in two, a `copy` moves it. Where live objects take more rows than a subarray has,
-those needed last are made again later, or kept by the host (`simdram_spill`). A program is refused
-only when one operation with its operands, and what loops around it carry, does not fit. The module
-says for which library of microprograms the rows are (`simdram.library`).
+those needed last are made again later, or kept by the host (`simdram_spill`), and then what loops
+carry. A program is refused only when one operation with its operands does not fit. The module says
+for which library of microprograms the rows are (`simdram.library`).
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ from cim_opt.locations import location_of
 from cim_opt.mapping.row_allocation import Lifetime, RowsExceeded, allocate
 from cim_opt.microprograms.library import Library
 from cim_opt.microprograms.library import library as library_of
-from cim_opt.passes.simdram_spill import later_uses, spill
+from cim_opt.passes.simdram_spill import just_made, later_uses, spill, spill_carried
 
 Maker = TransposeOp | FillOp | BbopOp | MulScalarOp
 """Operations whose result is a vertical object."""
@@ -88,7 +88,7 @@ class _Allocation:
                 self._allocate()
                 return
             except RowsExceeded as error:
-                if not self._spill_one(error.time):
+                if not self._spill_one(error.time) and not self._spill_carried(error.time):
                     raise self._refusal(error) from error
 
     def _allocate(self) -> None:
@@ -111,7 +111,7 @@ class _Allocation:
         for values in self._places():
             value, life = values[0], self._lifetime(values)
             busy = any(use.operation is place for use in value.uses)
-            if len(values) > 1 or busy or not life.start < time < life.end:
+            if len(values) > 1 or busy or just_made(value) or not life.start < time < life.end:
                 continue
             uses = later_uses(value, place)
             # Times of another round count as far away.
@@ -124,6 +124,24 @@ class _Allocation:
         if best is None:
             return False
         spill(best[1], best[2])
+        return True
+
+    def _spill_carried(self, time: int) -> bool:
+        """Makes room at `time`: the widest object that a loop there carries; False if none does."""
+        place = next(op for op, times in self.times.items() if time in times)
+        best: tuple[int, scf.ForOp, int] | None = None
+        for values in self._places():
+            life, width = self._lifetime(values), width_of(values[0])
+            if not life.start < time < life.end or any(value in place.operands for value in values):
+                continue
+            for op in self.times:
+                if not isinstance(op, scf.ForOp) or (best is not None and width < best[0]):
+                    continue
+                found = [index for index, value in enumerate(op.iter_args) if value in values]
+                best = (width, op, found[0]) if found else best
+        if best is None:
+            return False
+        spill_carried(best[1], best[2])
         return True
 
     # -- time ------------------------------------------------------------------------------------

@@ -1,7 +1,9 @@
 """Objects that do not fit into the D rows: made again where they are used, or kept by the host.
 
 An object that came from a transposition or a fill is made again before each later use. Any other is
-read back after it is made, and transposed in again before each later use.
+read back after it is made, and transposed in again before each later use. What a loop carries can
+be kept by the host as well: the loop carries a vector then, transposed in before each use, and read
+back at the end of each round.
 """
 
 from __future__ import annotations
@@ -27,6 +29,17 @@ def later_uses(value: SSAValue, place: Operation) -> list[Use]:
     outer = _chain(place)
     home = value.owner if isinstance(value.owner, Block) else value.owner.parent
     return [use for use in value.uses if _comes_after(use.operation, outer, home)]
+
+
+def just_made(value: SSAValue) -> bool:
+    """True when only transpositions and fills lie between an object that is one and its use."""
+    if not isinstance(value, OpResult) or not isinstance(value.op, TransposeOp | FillOp):
+        return False
+    users = {use.operation for use in value.uses}
+    op = value.op.next_op
+    while isinstance(op, TransposeOp | FillOp | ConstantOp):
+        op = op.next_op
+    return users == {op}
 
 
 def _chain(op: Operation) -> dict[Block, Operation]:
@@ -74,27 +87,70 @@ def spill(value: SSAValue, uses: list[Use]) -> None:
         return
     count = lanes_of(value)
     kept = _read_back(value, count)
+    assert isinstance(value.type, VecType)
     for use in uses:
-        zero, one = _index(0), _index(1)
-        assert isinstance(value.type, VecType)
-        again = TransposeOp(kept, zero.result, one.result, count, value.type)
-        _before(use.operation, [zero, one, again])
-        use.operation.operands[use.index] = again.result
+        _transposed_again(use, kept, count, value.type)
 
 
 def _read_back(value: SSAValue, count: SSAValue) -> SSAValue:
-    attr = TensorType(IntegerType(width_of(value)), [DYNAMIC_INDEX])
-    empty = tensor.EmptyOp([count], attr)
-    zero, one = _index(0), _index(1)
-    read = ReadOp(value, empty.results[0], zero.result, one.result)
-    ops: list[Operation] = [empty, zero, one, read]
+    kept, ops = _reading(value, count)
     if isinstance(value, OpResult):
         assert value.op.parent is not None
         value.op.parent.insert_ops_after(ops, value.op)
     else:
         assert isinstance(value, BlockArgument) and value.block.first_op is not None
         value.block.insert_ops_before(ops, value.block.first_op)
-    return read.result
+    return kept
+
+
+def _reading(value: SSAValue, count: SSAValue) -> tuple[SSAValue, list[Operation]]:
+    """The host's vector of an object's elements, and the operations that make it."""
+    attr = TensorType(IntegerType(width_of(value)), [DYNAMIC_INDEX])
+    empty = tensor.EmptyOp([count], attr)
+    zero, one = _index(0), _index(1)
+    read = ReadOp(value, empty.results[0], zero.result, one.result)
+    return read.result, [empty, zero, one, read]
+
+
+def spill_carried(loop: scf.ForOp, index: int) -> None:
+    """Lets the host keep the object that the loop carries at `index` of its values."""
+    first = loop.iter_args[index]
+    assert isinstance(first.type, VecType)
+    kind, count = first.type, lanes_of(first)
+    kept, ops = _reading(first, count)
+    _before(loop, ops)
+    inside, outside = loop.body.block.args[1 + index], loop.results[index]
+    last = loop.body.block.last_op
+    assert last is not None
+    vector = loop.body.block.insert_arg(kept.type, 1 + index)
+    if last.operands[index] is not inside:
+        zero, one = _index(0), _index(1)
+        read = ReadOp(last.operands[index], vector, zero.result, one.result)
+        _before(last, [zero, one, read])
+        last.operands[index] = read.result
+    else:
+        last.operands[index] = vector
+    for use in list(inside.uses):
+        _transposed_again(use, vector, count, kind)
+    loop.body.block.erase_arg(inside)
+    starts = [kept if at == index else value for at, value in enumerate(loop.iter_args)]
+    again = scf.ForOp(loop.lb, loop.ub, loop.step, starts, loop.detach_region(loop.body))
+    again.location = loop.location
+    _before(loop, [again])
+    for use in list(outside.uses):
+        _transposed_again(use, again.results[index], count, kind)
+    for old, new in zip(loop.results, again.results, strict=True):
+        if old is not outside:
+            old.replace_all_uses_with(new)
+    loop.detach()
+    loop.erase()
+
+
+def _transposed_again(use: Use, vector: SSAValue, count: SSAValue, kind: VecType) -> None:
+    zero, one = _index(0), _index(1)
+    again = TransposeOp(vector, zero.result, one.result, count, kind)
+    _before(use.operation, [zero, one, again])
+    use.operation.operands[use.index] = again.result
 
 
 def lanes_of(value: SSAValue) -> SSAValue:
