@@ -1,0 +1,44 @@
+// RUN: cim-opt %s -p 'convert-linalg-to-poly,poly-pretile{explain=true}' 2>&1 | filecheck %s
+
+// The loops of outputs are split into blocks that share a macro step.
+// CHECK: remark: 'poly.kernel': splits: o0 = 2 x 4; 2 macro steps (at least 2), 1 set of weights, 9.4% of the cells used
+// CHECK: remark: 'poly.kernel': splits: o0 = 3 x 2, o1 = 3 x 2; 36 macro steps (at least 23), 1 set of weights, 14.1% of the cells used
+// CHECK: remark: 'poly.kernel': splits: o0 = 2 x 4, o1 = 2 x 2 x 2; 8 macro steps (at least 8), 2 sets of weights, 28.1% of the cells used
+
+// CHECK-LABEL: func.func @conv1d(
+// CHECK: poly.kernel
+// CHECK-SAME: splits {o0 = array<i64: 2, 4>}
+// CHECK-SAME: schedule <"{ [oc, o0, k0] -> split[oc, floor((o0)/4), (o0) mod 4, k0] }">
+func.func @conv1d(%x: tensor<10xi8>, %w: tensor<2x3xi8>, %z: tensor<2x8xi32>) -> tensor<2x8xi32> {
+  %y = linalg.generic {indexing_maps = [affine_map<(oc, ow, kw) -> (ow + kw)>, affine_map<(oc, ow, kw) -> (oc, kw)>, affine_map<(oc, ow, kw) -> (oc, ow)>],
+                       iterator_types = ["parallel", "parallel", "reduction"]}
+      ins(%x, %w : tensor<10xi8>, tensor<2x3xi8>) outs(%z : tensor<2x8xi32>) {
+  ^bb0(%a: i8, %b: i8, %acc: i32):
+    %a32 = arith.extsi %a : i8 to i32
+    %b32 = arith.extsi %b : i8 to i32
+    %p = arith.muli %a32, %b32 : i32
+    %s = arith.addi %acc, %p : i32
+    linalg.yield %s : i32
+  } -> tensor<2x8xi32>
+  func.return %y : tensor<2x8xi32>
+}
+
+// CHECK-LABEL: func.func @strided(
+// CHECK: poly.kernel
+// CHECK-SAME: splits {o0 = array<i64: 3, 2>, o1 = array<i64: 3, 2>}
+// CHECK-SAME: schedule <"{ [u, g, o0, o1, k0, k1] -> split[g, floor((o0)/2), (o0) mod 2, floor((o1)/2), (o1) mod 2, k0, k1] }">
+func.func @strided(%x: tensor<1x4x13x13xi8>, %w: tensor<4x3x3xi8>, %z: tensor<1x4x6x6xi32>) -> tensor<1x4x6x6xi32> {
+  %y = linalg.depthwise_conv_2d_nchw_chw {strides = dense<2> : tensor<2xi64>, dilations = dense<1> : tensor<2xi64>}
+    ins(%x, %w : tensor<1x4x13x13xi8>, tensor<4x3x3xi8>) outs(%z : tensor<1x4x6x6xi32>) -> tensor<1x4x6x6xi32>
+  func.return %y : tensor<1x4x6x6xi32>
+}
+
+// CHECK-LABEL: func.func @dilated(
+// CHECK: poly.kernel
+// CHECK-SAME: splits {o0 = array<i64: 2, 4>, o1 = array<i64: 2, 2, 2>}
+// CHECK-SAME: schedule <"{ [u, g, o0, o1, k0, k1] -> split[floor((o0)/4), (o0) mod 4, o1 - floor((3 + 3o1)/4), -o1 - floor((1 + o1)/2) + 2*floor((3 + 3o1)/4), 1 - (1 + o1) mod 2, k0, k1] }">
+func.func @dilated(%x: tensor<1x1x12x12xi8>, %w: tensor<1x3x3xi8>, %z: tensor<1x1x8x8xi32>) -> tensor<1x1x8x8xi32> {
+  %y = linalg.depthwise_conv_2d_nchw_chw {strides = dense<1> : tensor<2xi64>, dilations = dense<2> : tensor<2xi64>}
+    ins(%x, %w : tensor<1x1x12x12xi8>, tensor<1x3x3xi8>) outs(%z : tensor<1x1x8x8xi32>) -> tensor<1x1x8x8xi32>
+  func.return %y : tensor<1x1x8x8xi32>
+}
