@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -72,12 +73,13 @@ def depthwise(size: int, taps: int, stride: int, dilation: int, channels: int) -
     }}"""
 
 
-def arguments(module: ModuleOp) -> list[np.ndarray[tuple[int, ...], np.dtype[np.integer]]]:
+def arguments(size: int, taps: int, stride: int, dilation: int, channels: int) -> list[Any]:
     rng = np.random.default_rng(5)
-    function = next(op for op in module.walk() if op.name == "func.func")
-    shapes = [arg.type.get_shape() for arg in function.regions[0].block.args]  # pyright: ignore
-    low = [rng.integers(-128, 128, shape).astype(np.int8) for shape in shapes[:2]]
-    return [*low, rng.integers(-(2**31), 2**31, shapes[2]).astype(np.int32)]
+    reach = stride * (size - 1) + dilation * (taps - 1) + 1
+    input = rng.integers(-128, 128, (1, channels, reach, reach), dtype=np.int8)
+    weight = rng.integers(-128, 128, (channels, taps, taps), dtype=np.int8)
+    start = rng.integers(-(2**31), 2**31, (1, channels, size, size), dtype=np.int32)
+    return [input, weight, start]
 
 
 @pytest.mark.parametrize("stride, dilation", [(1, 1), (2, 1), (1, 2)])
@@ -87,7 +89,7 @@ def test_each_pass_keeps_the_meaning_and_the_chain_runs(
     machine: str, size: int, taps: int, stride: int, dilation: int
 ) -> None:
     module = after(depthwise(size, taps, stride, dilation, 3), ConvertLinalgToPolyPass())
-    values = arguments(module)
+    values = arguments(size, taps, stride, dilation, 3)
     expected = run_function(module, "main", values)
     chain = (
         REUSE,
