@@ -144,7 +144,6 @@ def test_no_solver(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixtur
 
 
 def test_find_a_cover_and_none() -> None:
-    pytest.importorskip("ortools")
     pairs = find(SEVEN, ((2, 0), (0, 2)), box((2, 4)), fixed=True, seconds=20)
     assert pairs is not None
     kernel = MacKernel(1, 1, 1, (Axis(6, 7), Axis(6, 7)))
@@ -157,7 +156,6 @@ def test_find_a_cover_and_none() -> None:
 
 
 def test_find_two_images() -> None:
-    pytest.importorskip("ortools")
     problem = Problem((3,), (1,), 4, 3)
     pairs = find(problem, ((3,),), box((4,)), images=2, seconds=20)
     assert pairs is not None
@@ -167,7 +165,6 @@ def test_find_two_images() -> None:
 
 
 def test_solve_prefers_large_lattices_and_boxes() -> None:
-    pytest.importorskip("ortools")
     entries = solve(SEVEN, 30)
     assert entries
     assert {index(entry.lattice) for entry in entries} == {4}
@@ -177,7 +174,6 @@ def test_solve_prefers_large_lattices_and_boxes() -> None:
 
 
 def test_a_solved_line_beats_lines_without_search() -> None:
-    pytest.importorskip("ortools")
     lines = [e for e in table() if len(e.taps) == 1]
     assert lines
     entry = lines[0]
@@ -225,7 +221,6 @@ def test_tool_lists_the_table(capsys: pytest.CaptureFixture[str]) -> None:
 
 
 def test_tool_searches(capsys: pytest.CaptureFixture[str]) -> None:
-    pytest.importorskip("ortools")
     assert main(["3x3", "--rows", "16", "--columns", "4", "--seconds", "20"]) == 0
     assert "outputs a step  4  images 1  rows  16  columns  4" in capsys.readouterr().out
     assert main(["3", "--rows", "1", "--columns", "1", "--seconds", "5"]) == 1
@@ -235,7 +230,6 @@ def test_tool_searches(capsys: pytest.CaptureFixture[str]) -> None:
 def test_tool_regenerates_the_table(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    pytest.importorskip("ortools")
     path = tmp_path / "covers.json"
     monkeypatch.setattr(cover_catalogue, "TABLE", path)
     monkeypatch.setattr(cover_catalogue, "problems", lambda: [SEVEN])

@@ -203,7 +203,7 @@ REFUSED = {
     ),
     "division in an access": (
         kernel(BOX, reads="[floor(o/2) + k]"),
-        "an access of this 'poly.kernel' is { [o, k] -> [o0] : -1 + o + 2k <= 2o0 <= o + 2k }; "
+        "an access of this 'poly.kernel' is { [o, k] -> [k + floor((o)/2)] }; "
         "indices are sums of loops times integers",
     ),
     "division in the domain": (
@@ -248,8 +248,14 @@ NOT_RECOGNISED = {
     ),
     "division": (
         kernel(BOX, weights="[floor(k/2)]"),
-        "the access to the weights is { [o, k] -> [o0] : -1 + k <= 2o0 <= k }; "
+        "the access to the weights is { [o, k] -> [floor((k)/2)] }; "
         "indices are sums of loops times integers; leave out divisions, remainders and cases",
+    ),
+    "another body": (
+        kernel(BOX, body="\n    poly.yield %acc : i32"),
+        "the body of 'poly.kernel' is no multiply-accumulate; "
+        "macros add the product of an input and a weight to an output; "
+        "compute the rest before or after the kernel",
     ),
     "no kernel": (
         kernel(BOX, weights="[0]", reads="[o]", writes="[o]"),
