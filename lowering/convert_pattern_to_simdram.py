@@ -49,7 +49,11 @@ from cim_opt.errors import UserError
 from cim_opt.hardware.simdram import SimdramMachine, load_machine
 from cim_opt.locations import location_of
 from cim_opt.lowering.emit import Emitter, Index
-from cim_opt.lowering.function_lowering import FunctionLowering, uses_any
+from cim_opt.lowering.function_lowering import (
+    FunctionLowering,
+    check_patterns_only,
+    uses_any,
+)
 from cim_opt.lowering.simdram_roots import Roots
 from cim_opt.lowering.simdram_vectors import Vectors
 
@@ -65,6 +69,7 @@ class ConvertPatternToSimdramPass(ModulePass):
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         machine = load_machine(self.machine)
         for function in [inner for inner in op.walk() if isinstance(inner, FuncOp)]:
+            check_patterns_only(function, "SIMDRAM")
             SimdramFunctionLowering(function, machine).rebuild()
         op.attributes[MACHINE_ATTRIBUTE] = machine_attribute(machine)
 

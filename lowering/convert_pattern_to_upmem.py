@@ -52,7 +52,11 @@ from cim_opt.errors import UserError
 from cim_opt.hardware.upmem import UpmemMachine, load_machine
 from cim_opt.locations import location_of
 from cim_opt.lowering.emit import Emitter
-from cim_opt.lowering.function_lowering import FunctionLowering, uses_any
+from cim_opt.lowering.function_lowering import (
+    FunctionLowering,
+    check_patterns_only,
+    uses_any,
+)
 from cim_opt.lowering.upmem_host import Options, SegmentLowering
 from cim_opt.lowering.upmem_launch import plan_launch
 from cim_opt.lowering.upmem_segment import Segment
@@ -80,6 +84,7 @@ class ConvertPatternToUpmemPass(ModulePass):
         kernels: list[KernelOp] = []
         taken = _symbols(op)
         for function in [inner for inner in op.walk() if isinstance(inner, FuncOp)]:
+            check_patterns_only(function, "UPMEM")
             check_widths(function)
             kernels += UpmemFunctionLowering(function, machine, options, taken).lower()
         if op.body.block.first_op is None:

@@ -8,7 +8,25 @@ from xdsl.dialects.func import FuncOp
 from xdsl.ir import Block, Operation, Region, SSAValue
 
 from cim_opt.dialects.pattern import PatternOp
+from cim_opt.errors import UserError
+from cim_opt.locations import location_of
 from cim_opt.lowering.emit import Emitter
+
+
+def check_patterns_only(function: FuncOp, target: str) -> None:
+    """Refuses kernels of `linalg` and `poly`, which only macros compute.
+
+    On the host they would run, at no cost that anybody knows. Raises UserError.
+    """
+    for op in function.walk():
+        if op.name.startswith(("linalg.", "poly.")) and op.name != "linalg.yield":
+            raise UserError(
+                f"'{op.name}' on {target}",
+                "convolutions and other kernels are compiled for macros; "
+                "this machine takes patterns",
+                "choose target cim, or write it with pattern.group",
+                location_of(op),
+            )
 
 
 class FunctionLowering(ABC):

@@ -131,7 +131,7 @@ class ConvToCimPipeline(ModulePass):
     machine: str = "cim-32x64-8"
     mapping: Literal["im2col", "diagonal", "rectangles", "covers", "best"] = "best"
     order: str | None = None
-    budget: float | None = None
+    budget: float | int | None = None
     movement: bool = True
     without: Literal["covers", "coalescing", "pretiling", "affine"] | None = None
     verify: bool = True

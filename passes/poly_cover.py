@@ -45,7 +45,7 @@ class PolyCoverPass(ModulePass):
 
     machine: str = "cim-32x64-8"
     mapping: Literal["im2col", "diagonal", "rectangles", "covers", "best"] = "best"
-    budget: float | None = None
+    budget: float | int | None = None
     movement: bool = True
     without: Literal["covers", "coalescing", "pretiling", "affine"] | None = None
     explain: bool = False

@@ -11,6 +11,10 @@ import pytest
 from convolution_oracle import Array, multiply
 from run_lines import run_command
 
+from cim_opt.errors import UserError
+from cim_opt.simulators.run import PIPELINES, lower
+from cim_opt.tools.load_module import parse_text
+
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
 CASES = {
@@ -74,3 +78,16 @@ def test_dot_product_runs_unchanged(length: int, tmp_path: Path) -> None:
     expected = np.array((a.astype(np.int64) * b).sum()).astype(np.int32)
     (got,) = run(EXAMPLES / "dot_product.mlir", "cim", {"a": a, "b": b}, tmp_path)
     np.testing.assert_array_equal(got, expected)
+
+
+@pytest.mark.parametrize("target, name", [("upmem", "UPMEM"), ("simdram", "SIMDRAM")])
+def test_convolutions_are_for_macros(target: str, name: str) -> None:
+    text = (EXAMPLES / "cim" / "conv2d.mlir").read_text()
+    module = parse_text(text, "conv2d.mlir")
+    with pytest.raises(UserError) as error:
+        lower(module, PIPELINES[target], {})
+    assert error.value.message().endswith(
+        f" on {name}; convolutions and other kernels are compiled for macros; this machine takes "
+        "patterns; choose target cim, or write it with pattern.group"
+    )
+    assert error.value.location is not None

@@ -5,8 +5,8 @@ Passes, targets and front ends are all written so (xDSL's ArgSpec).
 
 from collections.abc import Callable, Mapping
 from dataclasses import fields
-from types import NoneType
-from typing import Any, get_args, get_type_hints
+from types import NoneType, UnionType
+from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 from xdsl.passes import ModulePass
 from xdsl.utils.arg_spec import (
@@ -42,7 +42,7 @@ def check_options(kind: str, cls: type[ArgSpecConvertible], spec: ArgSpec) -> No
     types = _option_types(cls)
     for name, values in spec.normalize_parameter_names().parameters.items():
         if name not in types:
-            taken = ", ".join(f"{_spelt(key)}: {type_repr(value)}" for key, value in types.items())
+            taken = ", ".join(f"{_spelt(key)}: {_shown(value)}" for key, value in types.items())
             raise UserError(
                 f"{kind} '{spec.name}' has no option '{_spelt(name)}'",
                 f"it takes {taken}" if taken else "it takes none",
@@ -51,7 +51,7 @@ def check_options(kind: str, cls: type[ArgSpecConvertible], spec: ArgSpec) -> No
         if not _fits(values, types[name]):
             raise UserError(
                 f"{kind} '{spec.name}': option '{_spelt(name)}' cannot be {_written(values)}",
-                f"it takes {type_repr(types[name])}",
+                f"it takes {_shown(types[name])}",
             )
     try:
         cls.from_spec(spec)
@@ -69,6 +69,19 @@ def _fits(values: ParameterListType, kind: Any) -> bool:
     if not values:
         return NoneType in get_args(kind)
     return isa(values, kind) or (len(values) == 1 and isa(values[0], kind))
+
+
+def _shown(kind: Any) -> str:
+    """What an option takes: names of a choice as they are written, other types as Python has them.
+
+    That an option may be left out goes without saying.
+    """
+    choices = [choice for choice in get_args(kind) if choice is not NoneType]
+    if get_origin(kind) is Literal:
+        return ", ".join(map(str, choices))
+    if get_origin(kind) in (Union, UnionType) and choices:
+        return " or ".join(map(_shown, choices))
+    return type_repr(kind)
 
 
 def _spelt(name: str) -> str:
