@@ -1,19 +1,17 @@
 """Covers of one axis as it is in a kernel; products of them are covers of the kernel.
 
-They are the blocks, combs and chunks of `cover_line` and solved ones from the table. With dilation
-the outputs of one residue are an axis without it, and blocks of neighbours are covers of their
-own. A cover of one residue serves all of them by as many moved images, or by itself when the
-dilation has no factor of the period.
+They are the blocks, combs and chunks of `cover_line`. With dilation the outputs of one residue are
+an axis without it, and blocks of neighbours are covers of their own. A cover of one residue serves
+all of them by as many moved images, or by itself when the dilation has no factor of the period.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from math import gcd
 
-from cim_opt.polyhedral.cover_catalogue import Entry, table
 from cim_opt.polyhedral.cover_line import Line, plain_lines
 from cim_opt.polyhedral.kernel import Axis
 from cim_opt.polyhedral.lattice import count_multiples
@@ -68,12 +66,12 @@ def axis_covers(axis: Axis, columns: int) -> tuple[AxisCover, ...]:
     plain = reduced(replace(axis, pad=0, inputs=None))
     every = [
         cover
-        for found in _all(plain.taps, plain.stride, columns)
+        for found in plain_lines(plain.taps, plain.stride, columns)
         for cover in _spread(axis, plain, found)
     ]
     if plain.spread > 1:
         every += [_neighbours(axis, size) for size in range(2, columns + 1)]
-    # Of equals the first stays: blocks come first, then combs, chunks and solved ones.
+    # Of equals the first stays: blocks come first, then combs, then chunks.
     every.sort(key=lambda cover: (cover.cost, len(cover.residues)))
     kept: list[AxisCover] = []
     for cover in every:
@@ -124,20 +122,3 @@ def _placed(
         residues,
         count(move),
     )
-
-
-def _all(taps: int, stride: int, columns: int) -> Iterator[Line]:
-    yield from plain_lines(taps, stride, columns)
-    for entry in _solved(taps, stride):
-        if entry.outputs <= columns:
-            (outputs, inputs) = entry.images[0]
-            yield Line(entry.lattice[0][0], _first(outputs), _first(inputs))
-
-
-def _first(points: Iterable[tuple[int, ...]]) -> tuple[int, ...]:
-    return tuple(point[0] for point in points)
-
-
-@lru_cache(maxsize=64)
-def _solved(taps: int, stride: int) -> tuple[Entry, ...]:
-    return tuple(entry for entry in table() if (entry.taps, entry.strides) == ((taps,), (stride,)))

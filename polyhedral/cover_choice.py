@@ -43,13 +43,13 @@ def candidates(kernel: MacKernel, rows: int, columns: int, most: int = 16) -> li
 
 @lru_cache(maxsize=64)
 def _candidates(kernel: MacKernel, rows: int, columns: int, most: int) -> tuple[Cover, ...]:
+    plain = arranged(im2col(kernel, rows, columns))
     best: dict[object, tuple[tuple[float, ...], Cover]] = {}
     for cover in _covers(kernel, rows, columns):
         key, structure = rank(cover, kernel), _structure(cover)
         if structure not in best or key < best[structure][0]:
             best[structure] = (key, cover)
     ranked = [cover for _, cover in sorted(best.values(), key=lambda item: item[0])][:most]
-    plain = arranged(im2col(kernel, rows, columns))
     if plain not in ranked:
         ranked[most - 1 :] = [plain]
         ranked.sort(key=lambda cover: rank(cover, kernel))
@@ -64,7 +64,7 @@ def rank(cover: Cover, kernel: MacKernel) -> tuple[float, ...]:
         len(cover.images) / cover.packed,
         output_run(cover) is None,
         not diagonal(cover),
-        sum(strip_axis(image, cover) is None for image in cover.images),
+        sum(strip_axis(image, cover) is None for image in cover.images[:MOST_IMAGES]),
         accumulations(cover),
         cover.packed,
     )
@@ -94,11 +94,13 @@ def _covers(kernel: MacKernel, rows: int, columns: int) -> Iterator[Cover]:
     images = 0
     for number, tiling in enumerate(tilings):
         # What takes many more steps is no candidate for anything.
-        if number >= 2 and (
-            images > MOST_IMAGES or tiling.steps(kernel, rows, columns) > 2 * fewest
+        if images > MOST_IMAGES or (
+            number >= 2 and tiling.steps(kernel, rows, columns) > 2 * fewest
         ):
             break
         for strip in _strips(kernel, tiling, rows):
+            if images > MOST_IMAGES:
+                break
             cover = arranged(tiling.built(kernel, rows, columns, strip))
             images += len(cover.images)
             yield cover

@@ -66,28 +66,26 @@ def find(
     *,
     images: int = 1,
     fixed: bool = False,
-    inputs_first: bool = False,
     seconds: float = 2.0,
     workers: int = 1,
 ) -> tuple[Pair, ...] | None:
     """Pairs that cover the problem with outputs out of `candidates`, or None.
 
     With `fixed` every image has all the candidates for outputs. The fewest outputs and then the
-    fewest inputs that the solver finds within the time, or the other way round; None also when
-    the time is up.
+    fewest inputs that the solver finds within the time; None also when the time is up. Seconds
+    are the solver's own, which it counts by its work: other programs do not change what it finds.
     """
     cp: Any = cp_sat()
     model = _Model(cp, problem, lattice, tuple(candidates), images, fixed)
     solver = cp.CpSolver()
-    solver.parameters.max_time_in_seconds = seconds
+    solver.parameters.max_deterministic_time = seconds
     solver.parameters.num_workers = workers
     solver.parameters.random_seed = 1
     status = solver.solve(model.model)
     if status not in (cp.OPTIMAL, cp.FEASIBLE):
         return None
     pairs = model.pairs(solver)
-    model.improve(solver, inputs_first)
-    solver.parameters.max_time_in_seconds = seconds
+    model.improve(solver)
     if solver.solve(model.model) in (cp.OPTIMAL, cp.FEASIBLE):
         pairs = model.pairs(solver)
     return pairs
@@ -146,15 +144,14 @@ class _Model:
         self.outputs.append(outputs)
         self.inputs.append(inputs)
 
-    def improve(self, solver: Any, inputs_first: bool) -> None:
-        """From the solution found on: as few outputs and then inputs, or the other way round."""
+    def improve(self, solver: Any) -> None:
+        """From the solution found on: as few outputs and then as few inputs as possible."""
         outputs = [literal for chosen in self.outputs for literal in chosen.values()]
         inputs = [literal for chosen in self.inputs for literal in chosen.values()]
         self.model.clear_hints()
         for literal in (*outputs, *inputs):
             self.model.add_hint(literal, solver.value(literal))
-        first, second = (inputs, outputs) if inputs_first else (outputs, inputs)
-        self.model.minimize(len(second) * sum(first) + sum(second))
+        self.model.minimize(len(inputs) * sum(outputs) + sum(inputs))
 
     def pairs(self, solver: Any) -> tuple[Pair, ...]:
         """The pairs of the solution."""

@@ -26,7 +26,13 @@ def accumulations(cover: Cover) -> float:
 
 def weight_images(cover: Cover) -> int:
     """Number of different weights: images that differ by position only have the same."""
-    return len({weights_of(image) for image in cover.images})
+    # Images for other channels often share the very object; hashing it once is enough.
+    taps: dict[int, tuple[tuple[int, ...], ...]] = {id(i.taps): i.taps for i in cover.images}
+    numbers = {content: number for number, content in enumerate(taps.values())}
+    known = {key: numbers[content] for key, content in taps.items()}
+    channels = (tuple(column[0] for column in image.columns) for image in cover.images)
+    pairs = zip(channels, cover.images, strict=True)
+    return len({(columns, known[id(image.taps)]) for columns, image in pairs})
 
 
 def weights_of(image: Image) -> tuple[tuple[int, ...], tuple[tuple[int, ...], ...]]:
@@ -196,16 +202,24 @@ def _ordered(cover: Cover, first: Sequence[Point], vector: Point, turns: int) ->
         for number, column in enumerate(first)
         for turn in range(turns)
     }
-    return replace(cover, images=tuple(_sorted(image, numbers) for image in cover.images))
+    known: dict[tuple[int, tuple[int, ...]], tuple[tuple[int, ...], ...]] = {}
+    return replace(cover, images=tuple(_sorted(image, numbers, known) for image in cover.images))
 
 
-def _sorted(image: Image, numbers: dict[Point, tuple[int, int]]) -> Image:
-    order = sorted(range(len(image.columns)), key=lambda c: numbers[image.columns[c]])
-    return Image(
-        image.rows,
-        tuple(image.columns[c] for c in order),
-        tuple(tuple(row[c] for c in order) for row in image.taps),
-    )
+def _sorted(
+    image: Image,
+    numbers: dict[Point, tuple[int, int]],
+    known: dict[tuple[int, tuple[int, ...]], tuple[tuple[int, ...], ...]],
+) -> Image:
+    """The image in that order; images that shared their taps still share them."""
+    old = tuple(range(len(image.columns)))
+    order = tuple(sorted(old, key=lambda c: numbers[image.columns[c]]))
+    if order == old:
+        return image
+    key = id(image.taps), order
+    if key not in known:
+        known[key] = tuple(tuple(row[c] for c in order) for row in image.taps)
+    return Image(image.rows, tuple(image.columns[c] for c in order), known[key])
 
 
 def strip_axes(image: Image) -> tuple[int, ...]:

@@ -132,12 +132,22 @@ def test_utilisation_without_borders(
     assert 100 * best >= percent
 
 
-def test_small_lines() -> None:
-    """Eight outputs of three taps: the fewest steps at all are 3, 3 and 2."""
-    line = MacKernel(1, 1, 1, (Axis(8, 3),))
-    assert steps(best_cover(line, 4, 4), line) <= 4
-    assert steps(best_cover(line, 5, 4), line) <= 4
-    assert steps(best_cover(line, 6, 4), line) == 2
+@pytest.mark.parametrize(
+    ("size", "taps", "rows", "fewest"),
+    [
+        (8, 3, 4, 3), (8, 3, 6, 2), (8, 3, 3, 4), (8, 3, 5, 3), (8, 5, 4, 4), (8, 5, 6, 3),
+        (8, 5, 8, 2), (7, 3, 6, 2), (8, 7, 8, 3),
+    ],
+)  # fmt: skip
+def test_small_lines_take_the_fewest_steps_at_all(
+    size: int, taps: int, rows: int, fewest: int
+) -> None:
+    """On four columns; a solver has proved that fewer steps are not enough."""
+    line = MacKernel(1, 1, 1, (Axis(size, taps),))
+    cover = best_cover(line, rows, 4)
+    check(cover, line, rows, 4)
+    assert steps(cover, line) == fewest
+    assert_exact(cover, line, fewest)
 
 
 @st.composite
