@@ -57,12 +57,12 @@ def comb(taps: int, stride: int, period: int, turns: int) -> Line:
 
 def chunk(taps: int, stride: int, period: int, length: int) -> Line:
     """Outputs that together meet `length` neighbouring inputs with every tap."""
-    hop = length // (stride * period) * period
+    # No further apart than needed: outputs that lie close meet the borders of a map less often.
+    widest = length // (stride * period)
     outputs: list[int] = []
     for first in range(period):
-        output, end = first, length - stride * first
-        outputs.append(output)
-        while end < taps:
-            output, end = output - hop, end + stride * hop
-            outputs.append(output)
+        left = max(0, taps - (length - stride * first))
+        others = -(-left // (stride * period * widest))
+        hop = period * -(-left // (stride * period * others)) if others else 0
+        outputs += [first - hop * number for number in range(others + 1)]
     return Line(period, tuple(sorted(outputs)), tuple(range(length)))

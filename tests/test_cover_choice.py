@@ -96,6 +96,13 @@ def test_steps_on_finite_maps(taps: int, rows: int, size: int, most: int) -> Non
     assert steps(best_cover(kernel, rows, 8), kernel) <= most
 
 
+@pytest.mark.parametrize(("size", "dilation", "most"), [(14, 1, 45), (28, 2, 175)])
+def test_chunks_whose_rests_share_a_step(size: int, dilation: int, most: int) -> None:
+    """Outputs no further apart than needed leave the border of a small map early."""
+    kernel = square(size, 5, dilation=dilation)
+    assert steps(best_cover(kernel, 32, 8), kernel) <= most
+
+
 @pytest.mark.parametrize(
     ("taps", "rows", "stride", "most"),
     [
