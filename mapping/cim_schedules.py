@@ -116,9 +116,8 @@ class Schedule:
         tile, bound = self.on(rows, columns), lower_bound(self.kernel, rows, columns)
         steps, images = self.tiles * tile.steps, self.tiles * tile.images
         sets = "1 set" if images == 1 else f"{images:,} sets"
-        uses = "1 macro step" if steps == 1 else f"{steps:,} macro steps"
         return (
-            f"{uses} (at least {bound.steps:,}), {sets} of weights, "
+            f"{steps:,} macro steps (at least {bound.steps:,}), {sets} of weights, "
             f"{utilisation(self.kernel, rows, columns, steps):.1%} of the cells used"
         )
 
