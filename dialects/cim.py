@@ -414,7 +414,7 @@ class CopyOp(IRDLOperation):
 
     ```mlir
     cim.copy global[%x] to input_register[%zero] bytes 256
-    cim.copy output_register[%zero] to output[%p] bytes 256 {target_offset = 256 : i64}
+    cim.copy output_register[%zero] to output[%p] plus 256 bytes 256
     ```
     """
 

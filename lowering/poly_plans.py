@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
-from xdsl.dialects.builtin import IntegerType, TensorType
+from xdsl.dialects.builtin import IntegerType, ModuleOp, TensorType
 from xdsl.utils.hints import isa
 
 from cim_opt.dialects.poly import CoverAttr, KernelOp
 from cim_opt.errors import UserError
-from cim_opt.hardware.cim import CimMachine
+from cim_opt.hardware.cim import CimMachine, load_machine
 from cim_opt.locations import location_of
 from cim_opt.lowering.poly_covers import cover_of
+from cim_opt.lowering.poly_kernels import recognise_kernel
 from cim_opt.mapping.cim_code import ORDERS
 from cim_opt.mapping.cim_covers import covers_for
 from cim_opt.mapping.cim_plan import Split
@@ -93,6 +94,16 @@ def plan_of(op: KernelOp, found: Recognised, machine: CimMachine, movement: bool
             location_of(op),
         )
     return required(op, choice, kernel, machine)
+
+
+def planned_kernels(
+    module: ModuleOp, machine: str, movement: bool
+) -> Iterator[tuple[KernelOp, Choice]]:
+    """The kernels of a module with their plans on a machine, by name or file, one after another."""
+    described = load_machine(machine)
+    for op in module.walk():
+        if isinstance(op, KernelOp):
+            yield op, plan_of(op, recognise_kernel(op), described, movement)
 
 
 def required(op: KernelOp, choice: Choice | None, kernel: MacKernel, machine: CimMachine) -> Choice:

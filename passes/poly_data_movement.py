@@ -39,17 +39,12 @@ class PolyDataMovementPass(ModulePass):
     explain: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        from cim_opt.hardware.cim import load_machine
-        from cim_opt.lowering.poly_kernels import recognise_kernel
-        from cim_opt.lowering.poly_plans import plan_of
+        from cim_opt.lowering.poly_plans import planned_kernels
 
-        machine = load_machine(self.machine)
         for kernel in op.walk():
-            if not isinstance(kernel, KernelOp):
-                continue
-            if self.order is not None:
+            if isinstance(kernel, KernelOp) and self.order is not None:
                 kernel.order = StringAttr(self.order)
-            choice = plan_of(kernel, recognise_kernel(kernel), machine, self.movement)
+        for kernel, choice in planned_kernels(op, self.machine, self.movement):
             kernel.order = StringAttr(choice.plan.order)
             if self.explain:
                 stalls = sum(choice.timing.stalls.values())

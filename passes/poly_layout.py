@@ -17,12 +17,12 @@ they pay. `explain` gives both numbers.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import prod
 
 from xdsl.context import Context
 from xdsl.dialects.builtin import ModuleOp, StringAttr
 from xdsl.passes import ModulePass
 
-from cim_opt.dialects.poly import KernelOp
 from cim_opt.passes.explain import remark
 
 
@@ -37,17 +37,9 @@ class PolyLayoutPass(ModulePass):
     explain: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        from math import prod
+        from cim_opt.lowering.poly_plans import planned_kernels
 
-        from cim_opt.hardware.cim import load_machine
-        from cim_opt.lowering.poly_kernels import recognise_kernel
-        from cim_opt.lowering.poly_plans import plan_of
-
-        machine = load_machine(self.machine)
-        for kernel in op.walk():
-            if not isinstance(kernel, KernelOp):
-                continue
-            choice = plan_of(kernel, recognise_kernel(kernel), machine, self.movement)
+        for kernel, choice in planned_kernels(op, self.machine, self.movement):
             plan = choice.plan
             kernel.layout = StringAttr(plan.layout)
             if self.explain:

@@ -22,7 +22,6 @@ from xdsl.context import Context
 from xdsl.dialects.builtin import DenseArrayBase, ModuleOp, i64
 from xdsl.passes import ModulePass
 
-from cim_opt.dialects.poly import KernelOp
 from cim_opt.passes.explain import remark
 
 
@@ -37,15 +36,9 @@ class PolyMapMacrosPass(ModulePass):
     explain: bool = False
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
-        from cim_opt.hardware.cim import load_machine
-        from cim_opt.lowering.poly_kernels import recognise_kernel
-        from cim_opt.lowering.poly_plans import plan_of
+        from cim_opt.lowering.poly_plans import planned_kernels
 
-        machine = load_machine(self.machine)
-        for kernel in op.walk():
-            if not isinstance(kernel, KernelOp):
-                continue
-            choice = plan_of(kernel, recognise_kernel(kernel), machine, self.movement)
+        for kernel, choice in planned_kernels(op, self.machine, self.movement):
             split = choice.plan.split
             counts = (split.rounds, split.groups, split.outputs, split.positions)
             kernel.macros = DenseArrayBase.from_list(i64, counts)

@@ -47,7 +47,9 @@ class PolyPretilePass(ModulePass):
 
         machine = load_machine(self.machine)
         if self.levels < 1:
-            raise UserError(f"loops of {self.levels} levels", "a loop has at least 1", "levels=2")
+            raise UserError(
+                f"loops of {self.levels} levels", "a loop has at least 1", "use levels=2"
+            )
         for kernel in op.walk():
             if isinstance(kernel, KernelOp):
                 self._split(kernel, machine)

@@ -157,7 +157,7 @@ REFUSED: dict[str, tuple[str, tuple[ModulePass, ...], str]] = {
     "no levels": (
         CONV1D,
         (PolyPretilePass(levels=0),),
-        "loops of 0 levels; a loop has at least 1; levels=2",
+        "loops of 0 levels; a loop has at least 1; use levels=2",
     ),
     "a split of no loop": (
         changed((PRETILE,), ("o0 = array", "o7 = array")),

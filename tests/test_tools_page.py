@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from test_readme import ROOT, commands, run
 
-from cim_opt.tools import cim_bbop, cim_bench, cim_run
+from cim_opt.tools import cim_bbop, cim_bench, cim_covers, cim_run
 
 PAGE = ROOT / "docs" / "tools.md"
 
@@ -22,10 +22,17 @@ def test_command(line: str, tmp_path: Path) -> None:
     assert result.returncode == 0, f"{line}\n{result.stdout}{result.stderr}"
 
 
-@pytest.mark.parametrize("tool", ["cim-run", "cim-bench", "cim-bbop check", "cim-bbop expand"])
+@pytest.mark.parametrize(
+    "tool", ["cim-run", "cim-bench", "cim-bbop check", "cim-bbop expand", "cim-covers"]
+)
 def test_every_option_is_on_the_page(tool: str) -> None:
     name, *command = tool.split()
-    modules = {"cim-run": cim_run, "cim-bench": cim_bench, "cim-bbop": cim_bbop}
+    modules = {
+        "cim-run": cim_run,
+        "cim-bench": cim_bench,
+        "cim-bbop": cim_bbop,
+        "cim-covers": cim_covers,
+    }
     parser = modules[name].argument_parser()
     with redirect_stdout(StringIO()) as shown, pytest.raises(SystemExit):
         parser.parse_args([*command, "--help"])
