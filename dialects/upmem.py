@@ -208,13 +208,14 @@ class FreeOp(IRDLOperation):
 
 @irdl_op_definition
 class PushOp(IRDLOperation):
-    """Parallel transfer to MRAM: DPU d gets source[start + d*stride ... + count] at `offset`.
+    """Transfer to MRAM: DPU d gets source[start + d*stride ... + count] at `offset`.
 
     All DPUs get the same number of bytes, count * element size, a multiple of 8. Elements past the
-    end of the source are zeros.
+    end of the source are zeros. DPUs are served in parallel; `serial`, one after another.
 
     ```mlir
     upmem.push %a[%start] to %set at 1024 count %n stride %n : tensor<?xi32>
+    upmem.push serial %a[%start] to %set at 1024 count %n stride %n : tensor<?xi32>
     ```
     """
 
@@ -225,9 +226,10 @@ class PushOp(IRDLOperation):
     count = operand_def(IndexType)
     stride = operand_def(IndexType)
     offset = prop_def(IntegerAttr.constr(i64))
+    serial = opt_prop_def(UnitAttr)
     assembly_format = (
-        "$source `[` $start `]` `to` $dpus `at` $offset `count` $count `stride` $stride attr-dict "
-        "`:` type($source)"
+        "(`serial` $serial^)? $source `[` $start `]` `to` $dpus `at` $offset `count` $count "
+        "`stride` $stride attr-dict `:` type($source)"
     )
     traits = traits_def(MemoryWriteEffect())
 
@@ -276,14 +278,16 @@ class BroadcastOp(IRDLOperation):
 
 @irdl_op_definition
 class PullOp(IRDLOperation):
-    """Parallel transfer from MRAM: dest[position + d*count ... + count] is what DPU d has at
-    `offset`; the rest of `dest` is kept.
+    """Transfer from MRAM: dest[position + d*count ... + count] is what DPU d has at `offset`; the
+    rest of `dest` is kept.
 
     All DPUs give the same number of bytes, count * element size, a multiple of 8. Elements that
-    would land past the end of `dest` are dropped.
+    would land past the end of `dest` are dropped. DPUs are read in parallel; `serial`, one after
+    another.
 
     ```mlir
     %r = upmem.pull %set at 4096 count %n into %dest[%position] : tensor<?xi32>
+    %s = upmem.pull serial %set at 4096 count %n into %dest[%position] : tensor<?xi32>
     ```
     """
 
@@ -294,10 +298,11 @@ class PullOp(IRDLOperation):
     dest = operand_def(DEST)
     position = operand_def(IndexType)
     offset = prop_def(IntegerAttr.constr(i64))
+    serial = opt_prop_def(UnitAttr)
     result = result_def(DEST)
     assembly_format = (
-        "$dpus `at` $offset `count` $count `into` $dest `[` $position `]` attr-dict "
-        "`:` type($result)"
+        "(`serial` $serial^)? $dpus `at` $offset `count` $count `into` $dest `[` $position `]` "
+        "attr-dict `:` type($result)"
     )
     traits = traits_def(MemoryReadEffect())
 

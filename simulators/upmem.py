@@ -23,7 +23,6 @@ from xdsl.dialects.builtin import IndexType, MemRefType, ModuleOp
 from xdsl.ir import Operation, SSAValue
 from xdsl.utils.hints import isa
 
-from cim_opt.cost import upmem_transfer
 from cim_opt.dialects import upmem
 from cim_opt.dialects.upmem_machine import machine_of
 from cim_opt.errors import UserError
@@ -33,7 +32,7 @@ from cim_opt.simulators import upmem_merge
 from cim_opt.simulators.elementwise import quiet
 from cim_opt.simulators.reference import Handler, HostEvaluator, checked_arguments
 from cim_opt.simulators.report import Report
-from cim_opt.simulators.upmem_account import Account
+from cim_opt.simulators.upmem_account import Account, FloatArray
 from cim_opt.simulators.upmem_host_cost import host_work
 from cim_opt.simulators.upmem_kernel import KernelCode, compile_kernel
 from cim_opt.simulators.upmem_mram import Mram
@@ -61,7 +60,7 @@ class Token:
     """A launch: on which DPUs, and when it ends."""
 
     dpus: DpuSet
-    end: float
+    end: FloatArray
 
 
 class UpmemSimulator:
@@ -91,16 +90,29 @@ class UpmemSimulator:
         self.progress = progress
         self.addressing: Addressing = addressing
 
-    @quiet()
     def run(
         self, module: ModuleOp, entry: str, args: Sequence[Any]
     ) -> tuple[list[np.ndarray[Any, np.dtype[Any]] | np.generic], Report]:
         """Results of function `entry` for `args` (as `run_function` takes them), and the report."""
         machine = self.machine or machine_of(module)
-        evaluator = UpmemEvaluator(module, machine, self)
+        account = Account(machine, [self.transfer])
+        results = self.run_timed(module, entry, args, machine, account)
+        return results, account.reports()[self.transfer]
+
+    @quiet()
+    def run_timed(
+        self,
+        module: ModuleOp,
+        entry: str,
+        args: Sequence[Any],
+        machine: UpmemMachine,
+        account: Account,
+    ) -> list[np.ndarray[Any, np.dtype[Any]] | np.generic]:
+        """Results of `run`; its time goes into `account`."""
+        evaluator = UpmemEvaluator(module, machine, self, account)
         values = checked_arguments(evaluator.function(entry), args)
         results: list[Any] = [np.array(value)[()] for value in evaluator.call(entry, values)]
-        return results, evaluator.account_book.report()
+        return results
 
 
 class UpmemEvaluator(HostEvaluator):
@@ -119,13 +131,19 @@ class UpmemEvaluator(HostEvaluator):
         "upmem.merge_reduce",
     }
 
-    def __init__(self, module: ModuleOp, machine: UpmemMachine, options: UpmemSimulator):
+    def __init__(
+        self,
+        module: ModuleOp,
+        machine: UpmemMachine,
+        options: UpmemSimulator,
+        account: Account,
+    ):
         super().__init__(module)
         self.machine = machine
         self.options = options
-        self.account_book = Account(machine, options.transfer)
+        self.account_book = account
         self._kernels: dict[str, KernelCode] = {}
-        self._ready: dict[SSAValue, float] = {}
+        self._ready: dict[SSAValue, FloatArray] = {}
 
     def evaluate(self, op: Operation, args: tuple[Values, ...]) -> Sequence[Values]:
         for operand in op.operands:
@@ -134,10 +152,7 @@ class UpmemEvaluator(HostEvaluator):
         return super().evaluate(op, args)
 
     def account(self, op: Operation, args: tuple[Values, ...], results: Sequence[Values]) -> None:
-        moved, operations = host_work(op, args, results)
-        seconds = moved / self.machine.host_memory_bytes_per_second
-        seconds += operations / self.machine.host_scalar_ops_per_second
-        self.account_book.host(seconds)
+        self.account_book.host(*host_work(op, args, results))
 
     # -- DPUs ----------------------------------------------------------------------------------
 
@@ -161,7 +176,7 @@ class UpmemEvaluator(HostEvaluator):
         return []
 
     def push(self, op: Operation, args: tuple[Values, ...]) -> Sequence[Values]:
-        """Parallel transfer to the DPUs."""
+        """Transfer to the DPUs."""
         assert isinstance(op, upmem.PushOp)
         source, start, dpus, count, stride = (
             args[0],
@@ -176,8 +191,7 @@ class UpmemEvaluator(HostEvaluator):
         if dpus.dpus == 0 or count == 0:
             return []
         dpus.mram.push(source, start, count, stride, op.offset.value.data)
-        seconds = upmem_transfer.push_seconds(self.machine, self.options.transfer, dpus.dpus, size)
-        self.account_book.transfer(True, size * dpus.dpus, seconds)
+        self.account_book.push(dpus.dpus, size, op.serial is not None)
         return []
 
     def broadcast(self, op: Operation, args: tuple[Values, ...]) -> Sequence[Values]:
@@ -190,14 +204,11 @@ class UpmemEvaluator(HostEvaluator):
         if dpus.dpus == 0 or not len(source):
             return []
         size = dpus.mram.broadcast(source, op.offset.value.data)
-        seconds = upmem_transfer.broadcast_seconds(
-            self.machine, self.options.transfer, dpus.dpus, size
-        )
-        self.account_book.transfer(True, size * dpus.dpus, seconds)
+        self.account_book.broadcast(dpus.dpus, size)
         return []
 
     def pull(self, op: Operation, args: tuple[Values, ...]) -> Sequence[Values]:
-        """Parallel transfer from the DPUs."""
+        """Transfer from the DPUs."""
         assert isinstance(op, upmem.PullOp)
         dpus, count, dest, position = args[0], int(args[1]), args[2], int(args[3])
         self._usable(op, dpus)
@@ -216,8 +227,7 @@ class UpmemEvaluator(HostEvaluator):
                 location_of(op),
             )
         dpus.mram.pull(offset, count, dest, position)
-        seconds = upmem_transfer.pull_seconds(self.machine, self.options.transfer, dpus.dpus, size)
-        self.account_book.transfer(False, size * dpus.dpus, seconds)
+        self.account_book.pull(dpus.dpus, size, op.serial is not None)
         return [dest]
 
     def launch(self, op: Operation, args: tuple[Values, ...]) -> Sequence[Values]:
@@ -232,8 +242,7 @@ class UpmemEvaluator(HostEvaluator):
         code.function(
             run, *(_kernel_argument(v, a) for v, a in zip(op.args, args[1:], strict=True))
         )
-        seconds = upmem_transfer.launch_seconds(self.machine, self.options.transfer, dpus.dpus)
-        end = self.account_book.launch(code, run.finish(), seconds)
+        end = self.account_book.launch(code, run.finish(), dpus.dpus)
         for array in self._find_kernel(op).body.block.ops:
             if isinstance(array, upmem.MramOp):
                 dpus.declared.append(_extent(array))

@@ -4,8 +4,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from upmem_programs import module_of, numbers, run
+from upmem_programs import module_of, numbers, run, small_machine
 
+from cim_opt.cost.upmem_transfer import serial_pull_seconds, serial_push_seconds
 from cim_opt.errors import UserError
 from cim_opt.simulators.upmem import UpmemSimulator
 
@@ -69,6 +70,29 @@ def test_pull_keeps_the_rest_of_its_destination(length: int, position: int) -> N
     expected[position:end] = source[: end - position]
     assert (results[0] == expected).all()
     assert (results[1] == dest).all()
+
+
+@pytest.mark.parametrize("transfer", ["measured", "linear"])
+def test_serial_transfers_do_the_same_one_dpu_after_another(transfer: str) -> None:
+    text = """
+    func.func @main(%a: tensor<64xi32>) -> tensor<64xi32> {
+      %zero = arith.constant 0 : index
+      %four = arith.constant 4 : index
+      %n = arith.constant 16 : index
+      %set = upmem.alloc %four : !upmem.dpus
+      upmem.push SERIAL %a[%zero] to %set at 0 count %n stride %n : tensor<64xi32>
+      %r = upmem.pull SERIAL %set at 0 count %n into %a[%zero] : tensor<64xi32>
+      func.return %r : tensor<64xi32>
+    }
+    """
+    source, machine = numbers(64), small_machine()
+    result, serial = run(text.replace("SERIAL", "serial"), [source], transfer=transfer)
+    _, parallel = run(text.replace("SERIAL", ""), [source], transfer=transfer)
+    assert (result[0] == source).all()
+    assert serial.host_to_dpu.bytes == parallel.host_to_dpu.bytes == 256
+    assert serial.host_to_dpu.seconds == serial_push_seconds(machine, transfer, 4, 64)
+    assert serial.dpu_to_host.seconds == serial_pull_seconds(machine, transfer, 4, 64)
+    assert serial.seconds > parallel.seconds
 
 
 def test_broadcast_pads_with_zeros_and_regions_grow_together() -> None:

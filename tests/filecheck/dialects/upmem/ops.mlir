@@ -52,6 +52,9 @@ func.func @transfers(%a: tensor<?xi32>, %table: tensor<16xi8>, %n: index, %i: i3
   // CHECK-NEXT: upmem.push %a[%n] to %set at 1024 count %n stride %n : tensor<?xi32>
   // GENERIC-NEXT: "upmem.push"(%a, %n, %set, %n, %n) <{offset = 1024 : i64}> :
   upmem.push %a[%n] to %set at 1024 count %n stride %n : tensor<?xi32>
+  // CHECK-NEXT: upmem.push serial %a[%n] to %set at 1024 count %n stride %n : tensor<?xi32>
+  // GENERIC-NEXT: "upmem.push"(%a, %n, %set, %n, %n) <{serial, offset = 1024 : i64}> :
+  upmem.push serial %a[%n] to %set at 1024 count %n stride %n : tensor<?xi32>
   // CHECK-NEXT: upmem.broadcast %table to %set at 2048 : tensor<16xi8>
   // GENERIC-NEXT: "upmem.broadcast"(%table, %set) <{offset = 2048 : i64}> :
   upmem.broadcast %table to %set at 2048 : tensor<16xi8>
@@ -66,6 +69,9 @@ func.func @transfers(%a: tensor<?xi32>, %table: tensor<16xi8>, %n: index, %i: i3
   // CHECK-NEXT: %r = upmem.pull %set at 4096 count %n into %a[%n] : tensor<?xi32>
   // GENERIC: %r = "upmem.pull"(%set, %n, %a, %n) <{offset = 4096 : i64}> :
   %r = upmem.pull %set at 4096 count %n into %a[%n] : tensor<?xi32>
+  // CHECK-NEXT: %one = upmem.pull serial %set at 4096 count %n into %a[%n] : tensor<?xi32>
+  // GENERIC-NEXT: %one = "upmem.pull"(%set, %n, %a, %n) <{serial, offset = 4096 : i64}> :
+  %one = upmem.pull serial %set at 4096 count %n into %a[%n] : tensor<?xi32>
   // CHECK-NEXT: upmem.free %set : !upmem.dpus
   // GENERIC-NEXT: "upmem.free"(%set) : (!upmem.dpus) -> ()
   upmem.free %set : !upmem.dpus
