@@ -36,6 +36,7 @@ the lowered function.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from xdsl.context import Context
@@ -58,7 +59,7 @@ from cim_opt.lowering.function_lowering import (
     uses_any,
 )
 from cim_opt.lowering.upmem_host import Options, SegmentLowering
-from cim_opt.lowering.upmem_launch import plan_launch
+from cim_opt.lowering.upmem_launch import Scan, plan_launch
 from cim_opt.lowering.upmem_segment import Segment
 from cim_opt.lowering.upmem_widths import check_widths
 
@@ -68,7 +69,9 @@ class ConvertPatternToUpmemPass(ModulePass):
     """Lowers `pattern` operations to the `upmem` dialect.
 
     Options: `machine` a name or a TOML file; `tasklets`, `block` (bytes of a WRAM block) and `dpus`
-    fix what the cost formulas choose otherwise.
+    fix what the cost formulas choose otherwise. `scan` says who adds to the scan of a DPU's part
+    what comes before it: `dpu`, in a second launch that reads the part again, or `host`, in a pass
+    over the results.
     """
 
     name = "convert-pattern-to-upmem"
@@ -77,10 +80,11 @@ class ConvertPatternToUpmemPass(ModulePass):
     tasklets: int | None = None
     block: int | None = None
     dpus: int | None = None
+    scan: Scan = "dpu"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         machine = load_machine(self.machine)
-        options = checked_options(machine, self.tasklets, self.block, self.dpus)
+        options = checked_options(machine, self.tasklets, self.block, self.dpus, self.scan)
         kernels: list[KernelOp] = []
         taken = _symbols(op)
         for function in [inner for inner in op.walk() if isinstance(inner, FuncOp)]:
@@ -95,7 +99,11 @@ class ConvertPatternToUpmemPass(ModulePass):
 
 
 def checked_options(
-    machine: UpmemMachine, tasklets: int | None, block: int | None, dpus: int | None
+    machine: UpmemMachine,
+    tasklets: int | None,
+    block: int | None,
+    dpus: int | None,
+    scan: Scan = "dpu",
 ) -> Options:
     """The user's choices, checked against the machine. Raises UserError."""
     if tasklets is not None:
@@ -113,7 +121,7 @@ def checked_options(
             f"it has 1 to {machine.dpus}",
             "choose a number in that range",
         )
-    return Options(tasklets, block, dpus)
+    return Options(tasklets, block, dpus, scan)
 
 
 def _symbols(module: ModuleOp) -> set[str]:
@@ -169,21 +177,22 @@ class UpmemFunctionLowering(FunctionLowering):
 
     def _lower_segment(self, segment: Segment, emit: Emitter) -> None:
         lowering = SegmentLowering(
-            segment, emit, self.values, self.machine, self.options, self._kernel_name()
+            segment, emit, self.values, self.machine, self.options, self._kernel_names()
         )
         try:
-            kernel = lowering.lower()
+            kernels = lowering.lower()
         except UserError as error:
             error.location = error.location or location_of(segment.ops[0])
             raise
-        if kernel is not None:
-            self._taken.add(kernel.sym_name.data)
-            self.kernels.append(kernel)
+        self._taken.update(kernel.sym_name.data for kernel in kernels)
+        self.kernels += kernels
 
-    def _kernel_name(self) -> str:
+    def _kernel_names(self) -> Iterator[str]:
+        """Names for the next kernels that the module does not have."""
         name = self.function.sym_name.data
-        numbers = itertools.count(len(self.kernels))
-        return next(n for n in (f"{name}_{number}" for number in numbers) if n not in self._taken)
+        for number in itertools.count(len(self.kernels)):
+            if f"{name}_{number}" not in self._taken:
+                yield f"{name}_{number}"
 
     def _fits(self, segment: Segment) -> bool:
         try:

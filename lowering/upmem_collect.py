@@ -16,6 +16,7 @@ from xdsl.dialects.builtin import (
     DenseIntOrFPElementsAttr,
     IndexType,
     TensorType,
+    UnitAttr,
     i64,
 )
 from xdsl.ir import Attribute, Block, Region, SSAValue
@@ -42,6 +43,7 @@ from cim_opt.lowering.upmem_stages import (
     starts_from_first,
     starts_from_init,
 )
+from cim_opt.mapping.upmem_arrangement import round_up
 from cim_opt.passes.pattern_neutral import neutral_elements
 
 
@@ -95,6 +97,10 @@ class Collector:
 
     def _start(self) -> list[SSAValue]:
         raise NotImplementedError
+
+    def prepare(self, round_: Round, carried: Sequence[SSAValue]) -> list[SSAValue]:
+        """Pushes what a second launch of the round needs; the values to carry on."""
+        return list(carried)
 
     def collect(self, round_: Round, carried: Sequence[SSAValue]) -> list[SSAValue]:
         """Pulls a round's results; the values to carry on."""
@@ -306,14 +312,7 @@ class ScanCollector(Collector):
             self.pull(round_, "local", index, count, emit.mul(count, round_.used))
             for index in range(len(op.inits))
         ]
-        totals: list[SSAValue] = []
-        for index, value in enumerate(op.inits):
-            step = dma_granule(value.type)
-            slots = emit.mul(round_.used, round_.plan.tasklets)
-            pulled = self.pull(
-                round_, "totals", index, round_.plan.tasklets * step, emit.mul(slots, step)
-            )
-            totals.append(self.every(pulled, slots, step))
+        totals = self.totals(round_)
         merge = emit.insert(
             upmem.MergeScanOp(
                 locals_,
@@ -333,6 +332,17 @@ class ScanCollector(Collector):
             for part, whole in zip(merge.merged, outs, strict=True)
         ]
         return [*placed, *merge.carries]
+
+    def totals(self, round_: Round) -> list[SSAValue]:
+        """What every tasklet's range comes to, DPU after DPU; a vector an accumulator."""
+        slots = self.emit.mul(round_.used, round_.plan.tasklets)
+        found: list[SSAValue] = []
+        for index, value in enumerate(self.op.inits):
+            step = dma_granule(value.type)
+            count = round_.plan.tasklets * step
+            pulled = self.pull(round_, "totals", index, count, self.emit.mul(slots, step))
+            found.append(self.every(pulled, slots, step))
+        return found
 
     def finish(self, carried: Sequence[SSAValue], tail: Tail | None, machine_owners: Index) -> None:
         op = self.op
@@ -356,6 +366,63 @@ class ScanCollector(Collector):
             ]
         for old, new in zip(op.outs, outs, strict=True):
             self.bind(old, new)
+
+
+class CarriedScanCollector(ScanCollector):
+    """Tasklets are told where to start, and a second launch makes the scan on the DPUs."""
+
+    def prepare(self, round_: Round, carried: Sequence[SSAValue]) -> list[SSAValue]:
+        op, count = self.op, len(self.op.inits)
+        carry = carried[count:]
+        totals = self.totals(round_)
+        combine = op.combine
+        shared = self.mapped(op.shared) if combine is None else []
+        body = (op.body if combine is None else combine).clone()
+        scan = ScanOp(totals, carry, shared, body)
+        scan.properties["exclusive"] = UnitAttr()
+        starts = list(self.emit.insert(scan).results)
+        for index, value in enumerate(starts):
+            self._push_starts(round_, index, value)
+        return [*carried[:count], *self._after_all(round_, starts, totals)]
+
+    def _push_starts(self, round_: Round, index: int, starts: SSAValue) -> None:
+        emit, tasklets = self.emit, round_.plan.tasklets
+        place = round_.plan.places[Slot("starts", self.op, index)]
+        count = round_up(tasklets, dma_granule(place.element))
+        zero, each, stride = (emit.value(number) for number in (0, count, tasklets))
+        emit.insert(upmem.PushOp(starts, zero, round_.dpus, place.offset, each, stride))
+
+    def _after_all(
+        self, round_: Round, starts: Sequence[SSAValue], totals: Sequence[SSAValue]
+    ) -> list[SSAValue]:
+        """The accumulators after the last DPU's last tasklet."""
+        emit = self.emit
+        last = emit.value(emit.sub(emit.mul(round_.used, round_.plan.tasklets), 1))
+        ends = [
+            emit.insert(tensor.ExtractOp(value, [last], element_type(value))).result
+            for value in (*starts, *totals)
+        ]
+        shared = self.mapped(self.op.shared) if self.op.combine is None else []
+        return clone_block(emit, self.op.combine_block(), [*ends, *shared])
+
+    def collect(self, round_: Round, carried: Sequence[SSAValue]) -> list[SSAValue]:
+        emit, op = self.emit, self.op
+        per_unit = round_.plan.segment.owners_per_unit(op)
+        count = emit.value(emit.mul(round_.units, per_unit))
+        position = emit.value(emit.mul(emit.mul(round_.base, round_.used), per_unit))
+        outs = [
+            emit.insert(
+                upmem.PullOp(
+                    round_.dpus,
+                    round_.plan.places[Slot("local", op, index)].offset,
+                    count,
+                    value,
+                    position,
+                )
+            ).result
+            for index, value in enumerate(carried[: len(op.inits)])
+        ]
+        return [*outs, *carried[len(op.inits) :]]
 
 
 class FilterCollector(Collector):

@@ -11,7 +11,7 @@ results    = merge of what was pulled and the leftovers
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 from xdsl.dialects import tensor
@@ -33,6 +33,7 @@ from cim_opt.hardware.upmem import UpmemMachine
 from cim_opt.lowering.emit import Emitter, Index
 from cim_opt.lowering.host_vectors import length_of
 from cim_opt.lowering.upmem_collect import (
+    CarriedScanCollector,
     Collector,
     ElementwiseCollector,
     FilterCollector,
@@ -42,9 +43,16 @@ from cim_opt.lowering.upmem_collect import (
     Tail,
 )
 from cim_opt.lowering.upmem_kernel import KernelBuilder, TableSource, dma_granule
-from cim_opt.lowering.upmem_launch import ArrayKey, LaunchPlan, plan_launch, stage_arrays
+from cim_opt.lowering.upmem_launch import (
+    ArrayKey,
+    LaunchPlan,
+    Scan,
+    carried_arrays,
+    plan_launch,
+    stage_arrays,
+)
 from cim_opt.lowering.upmem_segment import Segment
-from cim_opt.lowering.upmem_stages import emit_stage
+from cim_opt.lowering.upmem_stages import emit_carried_scan, emit_stage
 
 
 @dataclass(frozen=True)
@@ -54,6 +62,7 @@ class Options:
     tasklets: int | None = None
     block: int | None = None
     dpus: int | None = None
+    scan: Scan = "dpu"
 
 
 class SegmentLowering:
@@ -66,38 +75,40 @@ class SegmentLowering:
         values: dict[SSAValue, SSAValue],
         machine: UpmemMachine,
         options: Options,
-        kernel_name: str,
+        kernel_names: Iterator[str],
     ):
         self.segment = segment
         self.emit = emit
         self.values = values
         self.machine = machine
         self.options = options
-        self.kernel_name = kernel_name
+        self.kernel_names = kernel_names
         self.owners: dict[PatternOp, Index] = {}
 
-    def lower(self) -> KernelOp | None:
-        """Emits the host code; returns the kernel, None when no DPU has anything to do."""
+    def lower(self) -> list[KernelOp]:
+        """Emits the host code; returns the kernels, none when no DPU has anything to do."""
         emit = self.emit
         used, per_dpu = self._split()
         machine_units = emit.mul(used, per_dpu)
         static = per_dpu if isinstance(per_dpu, int) else None
+        options = self.options
         plan = plan_launch(
-            self.segment, self.machine, static, self.options.tasklets, self.options.block
+            self.segment, self.machine, static, options.tasklets, options.block, options.scan
         )
-        collectors = self._collectors(emit.ceil_div(per_dpu, plan.units), used)
+        rounds = emit.mul(emit.ceil_div(per_dpu, plan.units), used)
+        collectors = [self._collector(op, plan, rounds) for op in self.segment.ops]
         carried = [value for collector in collectors for value in collector.start()]
         tail = self._leftovers(collectors, machine_units)
-        kernel: KernelOp | None = None
+        kernels: list[KernelOp] = []
         if machine_units != 0:
-            kernel, carried = self._machine_part(plan, collectors, used, per_dpu, carried)
+            kernels, carried = self._machine_part(plan, collectors, used, per_dpu, carried)
         position = 0
         for collector in collectors:
             count = len(collector.carried_types)
             machine_owners = emit.mul(machine_units, self.segment.owners_per_unit(collector.op))
             collector.finish(carried[position : position + count], tail, machine_owners)
             position += count
-        return kernel
+        return kernels
 
     # -- distribution --------------------------------------------------------------------------
 
@@ -125,19 +136,17 @@ class SegmentLowering:
         per_dpu = emit.mul(emit.div(granules, emit.maximum(used, 1)), step)
         return used, per_dpu
 
-    def _collectors(self, rounds: Index, used: Index) -> list[Collector]:
-        return [self._collector(op, rounds, used) for op in self.segment.ops]
-
-    def _collector(self, op: PatternOp, rounds: Index, used: Index) -> Collector:
+    def _collector(self, op: PatternOp, plan: LaunchPlan, slots: Index) -> Collector:
         emit, values, owners = self.emit, self.values, self.owners[op]
         match op:
             case FilterBase():
                 kept = self.segment.kept_outputs(op)
                 return FilterCollector(emit, op, values, owners, kept)
             case ScanOp():
-                return ScanCollector(emit, op, values, owners)
+                kind = CarriedScanCollector if plan.carries(op) else ScanCollector
+                return kind(emit, op, values, owners)
             case ReduceOp():
-                return ReduceCollector(emit, op, values, owners, emit.mul(rounds, used))
+                return ReduceCollector(emit, op, values, owners, slots)
             case _:
                 fetched = [i for i, out in enumerate(op.outs) if self.segment.fetched(out)]
                 return ElementwiseCollector(emit, op, values, owners, fetched)
@@ -214,7 +223,7 @@ class SegmentLowering:
         used: Index,
         per_dpu: Index,
         carried: Sequence[SSAValue],
-    ) -> tuple[KernelOp, list[SSAValue]]:
+    ) -> tuple[list[KernelOp], list[SSAValue]]:
         emit = self.emit
         dpus = emit.insert(upmem.AllocOp(emit.value(used))).dpus
         dpus.name_hint = "dpus"
@@ -222,17 +231,17 @@ class SegmentLowering:
             source = self._table_value(table)
             emit.insert(upmem.BroadcastOp(source, dpus, plan.places[table].offset))
         if isinstance(per_dpu, int) and per_dpu <= plan.units:
-            kernel, results = self._round(plan, collectors, dpus, used, 0, per_dpu, carried)
+            kernels, results = self._round(plan, collectors, dpus, used, 0, per_dpu, carried)
         else:
             with emit.loop(0, per_dpu, plan.units, carried) as loop:
                 units = emit.minimum(emit.sub(per_dpu, loop.index), plan.units)
-                kernel, results = self._round(
+                kernels, results = self._round(
                     plan, collectors, dpus, used, loop.index, units, loop.carried
                 )
                 loop.next = results
             results = list(loop.results)
         emit.insert(upmem.FreeOp(dpus))
-        return kernel, results
+        return kernels, results
 
     def _table_value(self, table: TableSource) -> SSAValue:
         return self.values[table] if isinstance(table, SSAValue) else self.emit.constant(table)
@@ -246,7 +255,7 @@ class SegmentLowering:
         base: Index,
         units: Index,
         carried: Sequence[SSAValue],
-    ) -> tuple[KernelOp, list[SSAValue]]:
+    ) -> tuple[list[KernelOp], list[SSAValue]]:
         emit, segment = self.emit, self.segment
         halos = segment.halos()
         for value in segment.external:
@@ -257,16 +266,31 @@ class SegmentLowering:
             step = plan.granule(op)
             chunk = emit.mul(emit.ceil_div(owners, plan.tasklets * step), step)
             round_.owners[op], round_.chunks[op] = owners, chunk
-        kernel, args = self._kernel(plan, round_)
-        launch = upmem.LaunchOp(self.kernel_name, dpus, args)
-        emit.insert(upmem.WaitOp(emit.insert(launch).token))
+        kernels = [self._launch(round_, self._kernel(plan, round_))]
+        carried = self._each(collectors, carried, lambda c, mine: c.prepare(round_, mine))
+        scans = [op for op in segment.ops if isinstance(op, ScanOp) and plan.carries(op)]
+        if scans:
+            kernels.append(self._launch(round_, self._scan_kernel(plan, round_, scans)))
+        results = self._each(collectors, carried, lambda c, mine: c.collect(round_, mine))
+        return kernels, results
+
+    def _launch(self, round_: Round, kernel: KernelBuilder) -> KernelOp:
+        launch = upmem.LaunchOp(kernel.name, round_.dpus, kernel.host_args)
+        self.emit.insert(upmem.WaitOp(self.emit.insert(launch).token))
+        return kernel.finish()
+
+    def _each(
+        self,
+        collectors: Sequence[Collector],
+        carried: Sequence[SSAValue],
+        step: Callable[[Collector, Sequence[SSAValue]], list[SSAValue]],
+    ) -> list[SSAValue]:
+        """A step of every collector on the values that it carries."""
         results: list[SSAValue] = []
-        position = 0
         for collector in collectors:
-            count = len(collector.carried_types)
-            results += collector.collect(round_, carried[position : position + count])
-            position += count
-        return kernel, results
+            position = len(results)
+            results += step(collector, carried[position : position + len(collector.carried_types)])
+        return results
 
     def _push(
         self,
@@ -293,12 +317,33 @@ class SegmentLowering:
         )
         emit.insert(op)
 
-    def _kernel(self, plan: LaunchPlan, round_: Round) -> tuple[KernelOp, list[SSAValue]]:
-        """The kernel, and the host values of its arguments."""
-        emit, segment = self.emit, self.segment
-        kernel = KernelBuilder(self.kernel_name, plan.tasklets, self.machine.dma_max_bytes)
+    def _builder(self, plan: LaunchPlan, ops: Sequence[PatternOp]) -> KernelBuilder:
+        """A kernel of some of the patterns, with what they share loaded."""
+        name = next(self.kernel_names)
+        kernel = KernelBuilder(name, plan.tasklets, self.machine.dma_max_bytes)
         kernel.map_host(self.values)
-        kernel.load_tables([(table, plan.places[table].offset) for table in segment.tables()])
+        tables = self.segment.tables(ops)
+        kernel.load_tables([(table, plan.places[table].offset) for table in tables])
+        return kernel
+
+    def _scan_kernel(
+        self, plan: LaunchPlan, round_: Round, scans: Sequence[ScanOp]
+    ) -> KernelBuilder:
+        """The kernel of the second launch: scans that go on from what the host pushed."""
+        kernel = self._builder(plan, scans)
+        arrays: dict[ArrayKey, SSAValue] = {}
+        for op in scans:
+            inputs, outputs, starts = carried_arrays(kernel, plan, op, arrays)
+            owners = kernel.index_arg(round_.owners[op], "owners")
+            chunk = kernel.index_arg(round_.chunks[op], "chunk")
+            block = plan.block(op)
+            emit_carried_scan(kernel, op, inputs, outputs, starts, block, owners, chunk)
+        return kernel
+
+    def _kernel(self, plan: LaunchPlan, round_: Round) -> KernelBuilder:
+        """The kernel of the first launch, all patterns."""
+        emit, segment = self.emit, self.segment
+        kernel = self._builder(plan, segment.ops)
         arrays: dict[ArrayKey, SSAValue] = {}
         made: set[SSAValue] = set()
         for op in segment.ops:
@@ -323,4 +368,4 @@ class SegmentLowering:
                 kernel.index_arg(active, "active"),
             )
             made.update(op.outs)
-        return kernel.finish(), kernel.host_args
+        return kernel

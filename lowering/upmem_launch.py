@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from xdsl.dialects.builtin import TensorType, i64
 from xdsl.ir import Attribute, SSAValue
@@ -13,7 +14,7 @@ from cim_opt.dialects.upmem import element_bytes
 from cim_opt.hardware.upmem import UpmemMachine
 from cim_opt.lowering.upmem_kernel import KernelBuilder, TableSource, dma_granule
 from cim_opt.lowering.upmem_segment import SLOT_BYTES, Segment
-from cim_opt.lowering.upmem_stages import element_type, emit_stage
+from cim_opt.lowering.upmem_stages import element_type, emit_stage, starts_from_first
 from cim_opt.mapping.upmem_arrangement import (
     Blocking,
     MramArray,
@@ -25,6 +26,10 @@ from cim_opt.mapping.upmem_arrangement import (
 
 USUAL_UNITS = 8192
 """Units a DPU that blocks are chosen for when the length is not known: 21 million on 2,560."""
+
+
+Scan = Literal["dpu", "host"]
+"""Who adds to a DPU's scan what comes before: DPUs, that read their part twice, or the host."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +62,7 @@ class LaunchPlan:
     places: dict[ArrayKey, Place]
     units: int
     """Units that one launch takes at most on a DPU."""
+    scan: Scan = "dpu"
 
     @property
     def tasklets(self) -> int:
@@ -71,6 +77,10 @@ class LaunchPlan:
         """Copies of a pattern's tensor accumulators in WRAM."""
         return self.blocking.copies[self.segment.ops.index(op)]
 
+    def carries(self, op: PatternOp) -> bool:
+        """Whether DPUs make the whole of a scan, in a second launch that is given its starts."""
+        return self.scan == "dpu" and isinstance(op, ScanOp) and not starts_from_first(op)
+
     def granule(self, op: PatternOp) -> int:
         """Owners to which tasklets' ranges of a pattern are cut."""
         return self.segment.shape(op, 0).granule
@@ -82,6 +92,7 @@ def plan_launch(
     units_per_dpu: int | None,
     tasklets: int | None,
     block: int | None,
+    scan: Scan = "dpu",
 ) -> LaunchPlan:
     """Chooses tasklets and blocks, and places the arrays. Raises UserError when nothing fits.
 
@@ -95,7 +106,7 @@ def plan_launch(
     keys, arrays, elements = _arrays(segment, blocking)
     placement = place_arrays(machine, arrays, segment.unit_granule, units_per_dpu)
     places = _places(keys, elements, placement)
-    return LaunchPlan(segment, blocking, places, placement.units)
+    return LaunchPlan(segment, blocking, places, placement.units, scan)
 
 
 def table_bytes(table: TableSource) -> int:
@@ -161,7 +172,9 @@ def _result_arrays(
             (Slot("local", op, i), e, owners * element_bytes(e), 0) for i, e in enumerate(elements)
         ]
         return local + [
-            (Slot("totals", op, i), e, 0, tasklets * SLOT_BYTES) for i, e in enumerate(elements)
+            (Slot(role, op, i), e, 0, tasklets * SLOT_BYTES)
+            for role in ("totals", "starts")
+            for i, e in enumerate(elements)
         ]
     return [
         (Slot("partial", op, i), e, 0, partial_stride(op, i) * element_bytes(e))
@@ -178,32 +191,52 @@ def partial_stride(op: FoldOp, index: int) -> int:
     return round_up(max(value.type.get_shape()[0], 1), step)
 
 
+def carried_arrays(
+    kernel: KernelBuilder, plan: LaunchPlan, op: ScanOp, arrays: dict[ArrayKey, SSAValue]
+) -> tuple[dict[SSAValue, SSAValue], dict[int, SSAValue], dict[int, SSAValue]]:
+    """The MRAM arrays of a scan that is given its starts: inputs, outputs, starts."""
+    numbers = range(len(op.inits))
+    inputs = {v: _array(kernel, plan, arrays, v) for v in dict.fromkeys(op.inputs)}
+    outputs = {i: _array(kernel, plan, arrays, Slot("local", op, i)) for i in numbers}
+    return (
+        inputs,
+        outputs,
+        {i: _array(kernel, plan, arrays, Slot("starts", op, i)) for i in numbers},
+    )
+
+
+def _array(
+    kernel: KernelBuilder, plan: LaunchPlan, arrays: dict[ArrayKey, SSAValue], key: ArrayKey
+) -> SSAValue:
+    """The kernel's value for an MRAM array, made once."""
+    if key not in arrays:
+        place = plan.places[key]
+        name = key.role if isinstance(key, Slot) else "vector"
+        if isinstance(key, SSAValue) and key.name_hint is not None:
+            name = key.name_hint
+        arrays[key] = kernel.mram(place.offset, place.element, place.capacity, f"{name}_mram")
+    return arrays[key]
+
+
 def stage_arrays(
     kernel: KernelBuilder, plan: LaunchPlan, op: PatternOp, arrays: dict[ArrayKey, SSAValue]
 ) -> tuple[dict[SSAValue, SSAValue], dict[int, SSAValue], dict[int, SSAValue]]:
     """A pattern's MRAM arrays: inputs, outputs, and what `emit_stage` calls extra."""
 
     def array(key: ArrayKey) -> SSAValue:
-        if key not in arrays:
-            place = plan.places[key]
-            name = key.role if isinstance(key, Slot) else "vector"
-            if isinstance(key, SSAValue) and key.name_hint is not None:
-                name = key.name_hint
-            arrays[key] = kernel.mram(place.offset, place.element, place.capacity, f"{name}_mram")
-        return arrays[key]
+        return _array(kernel, plan, arrays, key)
 
     inputs = {value: array(value) for value in dict.fromkeys(op.inputs)}
+    if isinstance(op, ScanOp):
+        totals = {i: array(Slot("totals", op, i)) for i in range(len(op.inits))}
+        locals_ = {i: array(Slot("local", op, i)) for i in totals} if not plan.carries(op) else {}
+        return inputs, locals_, totals
     if isinstance(op, FilterBase):
         kept = plan.segment.kept_outputs(op)
         outputs = {index: array(Slot("kept", op, index)) for index in kept}
         return inputs, outputs, {0: array(Slot("counts", op, 0))}
-    if isinstance(op, FoldOp):
-        numbers = range(len(op.inits))
-        role = "local" if isinstance(op, ScanOp) else "partial"
-        outputs = {i: array(Slot(role, op, i)) for i in numbers}
-        if isinstance(op, ReduceOp):
-            return inputs, outputs, {}
-        return inputs, outputs, {i: array(Slot("totals", op, i)) for i in numbers}
+    if isinstance(op, ReduceOp):
+        return inputs, {i: array(Slot("partial", op, i)) for i in range(len(op.inits))}, {}
     return inputs, {i: array(op.outs[i]) for i in plan.segment.kept_outputs(op)}, {}
 
 

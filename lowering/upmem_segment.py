@@ -8,6 +8,7 @@ many elements of every value a DPU holds.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from math import lcm
@@ -160,13 +161,13 @@ class Segment:
 
     # -- what its kernel needs -----------------------------------------------------------------
 
-    def tables(self) -> list[TableSource]:
+    def tables(self, ops: Sequence[PatternOp] | None = None) -> list[TableSource]:
         """Tensors that every DPU holds whole: shared operands, constants, some `init`s.
 
-        Raises UserError for one whose length is not known.
+        Of all patterns, or of `ops`. Raises UserError for one whose length is not known.
         """
         found: list[TableSource] = []
-        for op in self.ops:
+        for op in self.ops if ops is None else ops:
             values = [value for value in op.shared if isa(value.type, TensorType)]
             if isinstance(op, FoldOp) and op.tensor_accumulators and starts_from_init(op):
                 values += op.inits

@@ -203,13 +203,22 @@ class FoldCode(StageCode):
         body = self.kernel.body
         return [body.scalar(v) for v in body.inline(self.op.combine_block(), args)]
 
-    def _fold_blocks(self, buffers: dict[int, SSAValue]) -> Sequence[SSAValue]:
-        """Folds this tasklet's range; stores every step into `buffers`; the last accumulators."""
+    def _fold_blocks(
+        self,
+        buffers: dict[int, SSAValue],
+        starts: Sequence[SSAValue] | None = None,
+        before: bool = False,
+    ) -> Sequence[SSAValue]:
+        """Folds this tasklet's range; the last accumulators.
+
+        Stores the accumulators of every step into `buffers`, those `before` or after it. `starts`
+        are the accumulators to go on from, when they are known.
+        """
         emit = self.emit
-        starts = self._starts()
+        skip_first = starts is None and starts_from_first(self.op)
+        starts = self._starts() if starts is None else starts
         count_of = len(starts)
         carried = list(starts)
-        skip_first = starts_from_first(self.op)
         if skip_first:
             for index, buffer in buffers.items():
                 emit.store(starts[index], buffer, 0)
@@ -218,15 +227,16 @@ class FoldCode(StageCode):
             begin = outer.carried[count_of] if skip_first else 0
             with emit.loop(begin, count, 1, outer.carried[:count_of]) as inner:
                 values = [self.kernel.body.scalar(v) for v in self.run(inner.carried, inner.index)]
+                stored = inner.carried if before else values
                 for index, buffer in buffers.items():
-                    emit.store(values[index], buffer, inner.index)
+                    emit.store(stored[index], buffer, inner.index)
                 inner.next = values
             self.write_blocks(buffers, outer.index, count)
             outer.next = [*inner.results, *([emit.value(0)] if skip_first else [])]
         return outer.results[:count_of]
 
     def emit_scan(self, totals: dict[int, SSAValue]) -> None:
-        """Inclusive scan of the tasklet's range, and its total at slot t of `totals`."""
+        """The tasklet's total at slot t of `totals`, and, where kept, the scan of its range."""
         last = self._fold_blocks(self.out_buffers())
         for index, array in totals.items():
             step = dma_granule(element_of(array))
@@ -234,6 +244,21 @@ class FoldCode(StageCode):
             self.emit.store(last[index], buffer, 0)
             slot = self.emit.mul(self.kernel.tasklet, step)
             self.kernel.write(buffer, 0, array, slot, step, step)
+
+    def emit_carried_scan(self, starts: dict[int, SSAValue], before: bool) -> None:
+        """Scan of the tasklet's range that goes on from element t of each array of `starts`.
+
+        Stores the accumulators `before` each step (an exclusive scan), or after it.
+        """
+        emit, tasklet = self.emit, self.kernel.tasklet
+        first: list[SSAValue] = []
+        for array in starts.values():
+            step = dma_granule(element_of(array))
+            buffer = self.kernel.wram(element_of(array), step, name="start")
+            granule_start = emit.round_down(tasklet, step)
+            self.kernel.read(array, granule_start, buffer, 0, step, step)
+            first.append(emit.load(buffer, emit.sub(tasklet, granule_start)))
+        self._fold_blocks(self.out_buffers(), first, before)
 
     def emit_reduce(self, active: Index) -> None:
         """Scalar accumulators: a partial result a tasklet, merged by tasklet 0.
@@ -449,6 +474,21 @@ class FilterCode(StageCode):
             with emit.loop(0, emit.mul(rest, n)) as loop:
                 value = emit.load(buffer, emit.add(emit.mul(whole, n), loop.index))
                 emit.store(value, buffer, loop.index)
+
+
+def emit_carried_scan(
+    kernel: KernelBuilder,
+    op: ScanOp,
+    inputs: dict[SSAValue, SSAValue],
+    outputs: dict[int, SSAValue],
+    starts: dict[int, SSAValue],
+    block: int,
+    owners: Index,
+    chunk: Index,
+) -> None:
+    """Emits a scan that goes on from `starts`, an array of one value a tasklet by accumulator."""
+    code = FoldCode(kernel, op, inputs, outputs, block, owners, chunk)
+    code.emit_carried_scan(starts, before=op.exclusive is not None)
 
 
 def emit_stage(

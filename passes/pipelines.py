@@ -1,6 +1,6 @@
 """Named pipelines: passes that run others in a fixed order.
 
-`pattern-to-upmem{machine=... tasklets=... block=... dpus=... fuse=... narrow=...}` is
+`pattern-to-upmem{machine=... tasklets=... block=... dpus=... fuse=... narrow=... scan=...}` is
 
     pattern-fuse, canonicalize, pattern-narrow, convert-pattern-to-upmem
 
@@ -52,6 +52,7 @@ class PatternToUpmemPipeline(ModulePass):
     dpus: int | None = None
     fuse: bool = True
     narrow: bool = True
+    scan: Literal["dpu", "host"] = "dpu"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for step in self.steps():
@@ -62,7 +63,11 @@ class PatternToUpmemPipeline(ModulePass):
         from cim_opt.lowering.convert_pattern_to_upmem import ConvertPatternToUpmemPass
 
         convert = ConvertPatternToUpmemPass(
-            machine=self.machine, tasklets=self.tasklets, block=self.block, dpus=self.dpus
+            machine=self.machine,
+            tasklets=self.tasklets,
+            block=self.block,
+            dpus=self.dpus,
+            scan=self.scan,
         )
         steps: list[ModulePass] = []
         if self.fuse:

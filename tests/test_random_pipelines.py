@@ -36,8 +36,8 @@ def cases(count: int) -> settings:
 
 @st.composite
 def upmem_options(draw: st.DrawFn) -> Options:
-    """Fusion on or off, and tasklets and blocks chosen or left to the cost formulas."""
-    options: Options = {"fuse": draw(st.booleans())}
+    """Fusion on or off, scans with or without the host, tasklets and blocks chosen or left."""
+    options: Options = {"fuse": draw(st.booleans()), "scan": draw(st.sampled_from(("dpu", "host")))}
     for name, values in (("tasklets", (1, 2, 3)), ("block", (8, 64, 256))):
         value = draw(st.sampled_from((None, *values)))
         if value is not None:

@@ -5,6 +5,7 @@ Every run is compared with the reference; some with plain NumPy too.
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -138,6 +139,21 @@ def test_a_filter_feeds_everything(length: int) -> None:
     assert (sums == np.cumsum(kept, dtype=np.int32)).all()
     assert (again == (kept + kept)[kept + kept > 0]).all()
     assert count == len(kept)
+
+
+@pytest.mark.parametrize("scan", ["dpu", "host"])
+@pytest.mark.parametrize("flag", ["", "exclusive "])
+@pytest.mark.parametrize("element", ["i8", "i32", "i64"])
+def test_scans_of_either_kind(element: str, flag: str, scan: str, tmp_path: Path) -> None:
+    """In one round and in several, of fewer and more elements than tasklets."""
+    scanned = SCAN.format(out="y", source="a", init="zero").replace("scan(", f"scan {flag}(")
+    text = main("%y", V, scanned).replace("i32", element)
+    machine = write_machines(tmp_path)["narrow"]
+    for length in (0, 1, 7, 1000, 40001):
+        a = vector(element, length)
+        (got,) = outputs(text, a, machine=machine, scan=scan)
+        sums = np.cumsum(a, dtype=a.dtype)
+        assert (got == (sums - a if flag else sums)).all()
 
 
 @pytest.mark.parametrize("exclusive", ["", "exclusive "])

@@ -1,7 +1,42 @@
-// RUN: cim-opt %s -p 'pattern-to-upmem{tasklets=16 dpus=4}' | filecheck %s
+// RUN: cim-opt %s -p 'pattern-to-upmem{tasklets=16 dpus=4}' | filecheck %s --check-prefix=DPU
+// RUN: cim-opt %s -p 'pattern-to-upmem{tasklets=16 dpus=4 scan=host}' | filecheck %s
 
-// Tasklets scan their ranges from the neutral element and leave totals; the host adds the offsets
-// and goes on with the leftovers from what is carried.
+// By default tasklets add up their ranges and leave totals, the host scans the totals of all, and in
+// a second launch tasklets scan from where they are told to start. The leftovers go on from the end.
+
+// DPU: upmem.kernel @inclusive_0 tasklets 16 () {
+// DPU-NOT: upmem.mram_write {{.*}} count %{{[0-9]+}} :
+// DPU: memref.store {{.*}}, [[SLOT:%[a-z0-9_]+]][
+// DPU: upmem.mram_write [[SLOT]]
+// DPU-NEXT: upmem.return
+// DPU: upmem.kernel @inclusive_1 tasklets 16 () {
+// DPU: upmem.mram_read %starts_mram[%{{.*}}] to %start[
+// DPU: [[START:%[a-z0-9_]+]] = memref.load %start[
+// DPU: scf.for {{.*}} iter_args({{.*}} = [[START]]) -> (i32) {
+// DPU: [[S:%[a-z0-9_]+]] = arith.addi {{.*}} : i32
+// DPU-NEXT: memref.store [[S]], %out_wram
+// DPU: upmem.mram_write %out_wram
+// DPU: upmem.kernel @exclusive_1
+// DPU: scf.for {{.*}} iter_args([[A:%[a-z0-9_]+]] =
+// DPU: scf.for {{.*}} iter_args([[B:%[a-z0-9_]+]] = [[A]]) -> (i32) {
+// DPU: memref.store [[B]], %out_wram
+// DPU: func.func @inclusive
+// DPU: upmem.launch @inclusive_0
+// DPU: [[T:%[a-z0-9_]+]] = upmem.pull {{.*}} : tensor<128xi32>
+// DPU: [[E:%[a-z0-9_]+]] = tensor.extract_slice [[T]][0] [64] [2] : tensor<128xi32> to tensor<64xi32>
+// DPU: [[STARTS:%[a-z0-9_]+]] = pattern.scan exclusive (%x in [[E]] : tensor<64xi32>) init(%acc = %init : i32) {
+// DPU: upmem.push [[STARTS]]
+// DPU: [[LAST:%[a-z0-9_]+]] = tensor.extract [[STARTS]]
+// DPU-NEXT: [[TOTAL:%[a-z0-9_]+]] = tensor.extract [[E]]
+// DPU-NEXT: [[CARRY:%[a-z0-9_]+]] = arith.addi [[LAST]], [[TOTAL]] : i32
+// DPU: upmem.launch @inclusive_1
+// DPU: upmem.pull {{.*}} : tensor<1001xi32>
+// DPU: pattern.scan(%x in {{.*}}) init(%acc = [[CARRY]] : i32) {
+// DPU: tensor.insert_slice
+// DPU: func.return
+
+// With scan=host they scan their ranges from the neutral element and leave totals; the host adds the
+// offsets.
 
 // CHECK: upmem.kernel @inclusive_0 tasklets 16 () {
 // CHECK: [[LAST:%[a-z0-9_]+]] = scf.for
