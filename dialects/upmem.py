@@ -370,31 +370,42 @@ class WaitOp(IRDLOperation):
 @irdl_op_definition
 class CompactOp(IRDLOperation):
     """Host pass that closes the gaps a filter leaves: `data` is segments of `capacity` elements;
-    of segment s the first counts[s] * scale are kept.
+    of segment s the first counts[s] * scale go on in `dest`, from `position` on. The rest of `dest`
+    is kept.
 
     ```mlir
-    %kept = upmem.compact %data segments %capacity counts %counts scale 1
+    %kept = upmem.compact %data segments %capacity counts %counts scale 1 into %dest[%position]
         : tensor<?xi32>, tensor<?xi64> -> tensor<?xi32>
     ```
     """
 
     name = "upmem.compact"
+    DEST: ClassVar = VarConstraint("DEST", BaseAttr(TensorType))
     data = operand_def(TensorType)
     capacity = operand_def(IndexType)
     counts = operand_def(TensorType)
+    dest = operand_def(DEST)
+    position = operand_def(IndexType)
     scale = prop_def(IntegerAttr.constr(i64))
-    result = result_def(TensorType)
+    result = result_def(DEST)
     assembly_format = (
-        "$data `segments` $capacity `counts` $counts `scale` $scale attr-dict "
-        "`:` type($data) `,` type($counts) `->` type($result)"
+        "$data `segments` $capacity `counts` $counts `scale` $scale `into` $dest `[` $position `]` "
+        "attr-dict `:` type($data) `,` type($counts) `->` type($result)"
     )
     traits = traits_def(Pure())
 
-    def __init__(self, data: SSAValue, capacity: SSAValue, counts: SSAValue, scale: int):
-        element = _check_vector(data, "data").element_type
+    def __init__(
+        self,
+        data: SSAValue,
+        capacity: SSAValue,
+        counts: SSAValue,
+        scale: int,
+        dest: SSAValue,
+        position: SSAValue,
+    ):
         super().__init__(
-            operands=[data, capacity, counts],
-            result_types=[TensorType(element, [DYNAMIC_INDEX])],
+            operands=[data, capacity, counts, dest, position],
+            result_types=[dest.type],
             properties={"scale": IntegerAttr(scale, i64)},
         )
 
@@ -403,8 +414,8 @@ class CompactOp(IRDLOperation):
         counts = _check_vector(self.counts, "counts")
         if counts.element_type != i64:
             raise VerifyException(f"counts are i64, got {counts.element_type}")
-        if _check_vector(self.result, "result").element_type != data.element_type:
-            raise VerifyException("result has the elements of data")
+        if _check_vector(self.dest, "dest").element_type != data.element_type:
+            raise VerifyException("dest has the elements of data")
 
 
 @irdl_op_definition

@@ -34,7 +34,7 @@ from cim_opt.dialects.pattern import (
     vector_type,
 )
 from cim_opt.lowering.emit import Emitter, Index
-from cim_opt.lowering.host_vectors import clone_block, empty, insert_at
+from cim_opt.lowering.host_vectors import clone_block, empty, insert_at, length_of
 from cim_opt.lowering.upmem_kernel import dma_granule
 from cim_opt.lowering.upmem_launch import LaunchPlan, Slot, partial_stride
 from cim_opt.lowering.upmem_stages import (
@@ -448,33 +448,37 @@ class FilterCollector(Collector):
         return type(op)(inputs, self.mapped(op.shared), types, op.body.clone(), sizes)
 
     def _start(self) -> list[SSAValue]:
+        """Room for all that may be kept, and how often something was."""
         emit = self.emit
         vectors = [
-            empty(emit, vector_type(self.op.outs[index]).element_type, emit.value(0))
+            empty(
+                emit,
+                vector_type(self.op.outs[index]).element_type,
+                emit.mul(self.owners, self._scale(index)),
+            )
             for index in self.outputs
         ]
         return [*vectors, emit.value(0)]
 
+    def _scale(self, index: int) -> int:
+        """Elements that a kept owner adds to a result."""
+        return self.op.kept_length(self.op.kept()[index])
+
     def collect(self, round_: Round, carried: Sequence[SSAValue]) -> list[SSAValue]:
-        emit, op = self.emit, self.op
+        emit = self.emit
         slots = emit.mul(round_.used, round_.plan.tasklets)
         counts = self.pull(round_, "counts", 0, round_.plan.tasklets, slots)
-        room = emit.mul(round_.chunks[op], round_.plan.tasklets)
+        room = emit.mul(round_.chunks[self.op], round_.plan.tasklets)
         vectors: list[SSAValue] = []
-        for index, before in zip(self.outputs, carried, strict=False):
-            scale = op.kept_length(op.kept()[index])
+        for index, dest in zip(self.outputs, carried, strict=False):
+            scale = self._scale(index)
             each = emit.mul(room, scale)
             data = self.pull(round_, "kept", index, each, emit.mul(each, round_.used))
-            capacity = emit.value(emit.mul(round_.chunks[op], scale))
-            kept = emit.insert(upmem.CompactOp(data, capacity, counts, scale)).result
-            vectors.append(self._join(before, kept))
-        length = emit.value(emit.mul(self._sum(counts), self._length_scale()))
-        return [*vectors, self._add(carried[-1], length)]
-
-    def _length_scale(self) -> int:
-        """The length that a filter tells is that of its first kept vector."""
-        kept = self.op.kept()
-        return self.op.kept_length(kept[0]) if kept else 1
+            capacity = emit.value(emit.mul(round_.chunks[self.op], scale))
+            position = emit.value(emit.mul(carried[-1], scale))
+            op = upmem.CompactOp(data, capacity, counts, scale, dest, position)
+            vectors.append(emit.insert(op).result)
+        return [*vectors, emit.value(emit.add(carried[-1], self._sum(counts)))]
 
     def _sum(self, counts: SSAValue) -> SSAValue:
         block = Block(arg_types=[i64, i64])
@@ -484,25 +488,22 @@ class FilterCollector(Collector):
         fold = self.emit.insert(ReduceOp([counts], [zero], [], Region(block)))
         return self.emit.insert(IndexCastOp(fold.results[0], IndexType())).result
 
-    def _add(self, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-        return self.emit.insert(AddiOp(lhs, rhs)).result
-
-    def _join(self, lhs: SSAValue, rhs: SSAValue) -> SSAValue:
-        attr = TensorType(vector_type(lhs).element_type, [DYNAMIC_INDEX])
-        return self.emit.insert(tensor.ConcatOp([lhs, rhs], 0, attr)).results[0]
-
     def finish(self, carried: Sequence[SSAValue], tail: Tail | None, machine_owners: Index) -> None:
-        vectors, count = list(carried[:-1]), carried[-1]
+        emit, kept = self.emit, carried[-1]
+        for index, value in zip(self.outputs, carried, strict=False):
+            length = emit.mul(kept, self._scale(index))
+            if tail is not None:
+                rest = tail.results[self.op][index]
+                value = insert_at(emit, rest, value, length)
+                length = emit.add(length, length_of(emit, rest))
+            attr = TensorType(vector_type(value).element_type, [DYNAMIC_INDEX])
+            cut = tensor.ExtractSliceOp(value, [0], [length], [1], attr)
+            self.bind(self.op.outs[index], emit.insert(cut).results[0])
+        first = self.op.kept()
+        count = emit.mul(kept, self.op.kept_length(first[0]) if first else 1)
         if tail is not None:
-            results = tail.results[self.op]
-            vectors = [
-                self._join(value, results[index])
-                for index, value in zip(self.outputs, vectors, strict=True)
-            ]
-            count = self._add(count, results[-1])
-        for index, value in zip(self.outputs, vectors, strict=True):
-            self.bind(self.op.outs[index], value)
-        self.bind(self.op.outs[-1], count)
+            count = emit.add(count, tail.results[self.op][-1])
+        self.bind(self.op.outs[-1], emit.value(count))
 
 
 def combine_region(op: FoldOp) -> Region:

@@ -340,7 +340,11 @@ class UpmemEvaluator(HostEvaluator):
     def compact(self, op: Operation, args: tuple[Values, ...]) -> Sequence[Values]:
         """Closes the gaps that a filter leaves."""
         assert isinstance(op, upmem.CompactOp)
-        return [upmem_merge.compact(op, args[0], int(args[1]), args[2])]
+        data, capacity, counts, dest, position = args
+        if not self.may_overwrite(op, 3) or not dest.flags.writeable:
+            dest = dest.copy()
+        upmem_merge.compact(op, data, int(capacity), counts, dest, int(position))
+        return [dest]
 
     def merge_scan(self, op: Operation, args: tuple[Values, ...]) -> Sequence[Values]:
         """Joins local scans."""

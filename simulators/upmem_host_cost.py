@@ -32,7 +32,9 @@ def host_work(op: Operation, args: Sequence[Any], results: Sequence[Any]) -> Wor
     if op.name in _FREE:
         return 0, 0
     if isinstance(op, upmem.CompactOp):
-        return bytes_of(results) * 2 + args[2].nbytes, len(args[2])
+        counts, dest = args[2], args[3]
+        kept = int(counts.sum()) * op.scale.value.data * dest.itemsize
+        return kept * 2 + counts.nbytes, len(counts)
     if isinstance(op, upmem.MergeScanOp | upmem.MergeReduceOp):
         elements = max(np.size(arg) for arg in args)
         return bytes_of(args) + bytes_of(results), elements * operations_of(op.combine.block)

@@ -19,8 +19,10 @@ Array = npt.NDArray[Any]
 State = list[Any]
 
 
-def compact(op: upmem.CompactOp, data: Array, capacity: int, counts: Array) -> Array:
-    """The first counts[s] * scale elements of each segment s, one after another."""
+def compact(
+    op: upmem.CompactOp, data: Array, capacity: int, counts: Array, dest: Array, position: int
+) -> None:
+    """Puts the first counts[s] * scale elements of each segment s, one after another, in `dest`."""
     scale = op.scale.value.data
     kept = counts * scale
     bad = (counts < 0) | (kept > capacity)
@@ -37,8 +39,15 @@ def compact(op: upmem.CompactOp, data: Array, capacity: int, counts: Array) -> A
             f"{len(counts)} segments of {capacity} elements",
             f"the data has {len(data)} elements",
         )
+    total = int(kept.sum())
+    if not 0 <= position <= len(dest) - total:
+        raise _error(
+            op,
+            f"{total} elements from position {position} on",
+            f"the destination has {len(dest)}",
+        )
     segments = data[: len(counts) * capacity].reshape(len(counts), capacity)
-    return segments[np.arange(capacity) < kept[:, None]]
+    dest[position : position + total] = segments[np.arange(capacity) < kept[:, None]]
 
 
 def merge_reduce(

@@ -149,21 +149,26 @@ def test_no_dpus_do_nothing_in_no_time() -> None:
     assert report.seconds == report.cycles == report.launches == report.host_to_dpu.bytes == 0
 
 
-def test_compact_keeps_the_start_of_every_segment() -> None:
+def test_compact_puts_the_start_of_every_segment_into_place() -> None:
     text = """
-    func.func @main(%d: tensor<?xi32>, %n: index, %c: tensor<?xi64>) -> tensor<?xi32> {
-      %r = upmem.compact %d segments %n counts %c scale 2 : tensor<?xi32>, tensor<?xi64>
-        -> tensor<?xi32>
-      func.return %r : tensor<?xi32>
+    func.func @main(%d: tensor<?xi32>, %n: index, %c: tensor<?xi64>, %to: tensor<?xi32>, %at: index)
+        -> (tensor<?xi32>, tensor<?xi32>) {
+      %r = upmem.compact %d segments %n counts %c scale 2 into %to[%at]
+        : tensor<?xi32>, tensor<?xi64> -> tensor<?xi32>
+      func.return %r, %to : tensor<?xi32>, tensor<?xi32>
     }
     """
-    data, counts = numbers(40), np.array([2, 0, 4, 1, 3], np.int64)
-    results, report = run(text, [data, 8, counts])
+    data, counts, dest = numbers(40), np.array([2, 0, 4, 1, 3], np.int64), numbers(25) + 100
+    results, report = run(text, [data, 8, counts, dest, 3])
     expected = [data[8 * s : 8 * s + 2 * n] for s, n in enumerate(counts)]
-    assert (results[0] == np.concatenate(expected)).all()
+    assert (results[0] == np.concatenate([dest[:3], *expected, dest[23:]])).all()
+    assert (results[1] == dest).all()
     assert report.host_seconds > 0
     with pytest.raises(UserError, match=r"segment 2 keeps 10 elements; segments have room for 8"):
-        run(text, [data, 8, np.array([2, 0, 5], np.int64)])
+        run(text, [data, 8, np.array([2, 0, 5], np.int64), dest, 0])
+    for position in (6, -1):
+        with pytest.raises(UserError, match=rf"20 elements from position {position} on; .* has 25"):
+            run(text, [data, 8, counts, dest, position])
 
 
 # (a, b) and (c, d) stand for the maps x -> a*x + b: composition, which is not commutative.

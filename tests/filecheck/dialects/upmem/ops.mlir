@@ -80,9 +80,9 @@ func.func @transfers(%a: tensor<?xi32>, %table: tensor<16xi8>, %n: index, %i: i3
 
 // CHECK-LABEL: func.func @merges
 func.func @merges(%l: tensor<?xi32>, %c: tensor<8xi64>, %h: tensor<4xi8>, %p: tensor<?xi8>, %n: index, %i: i32, %j: i64) {
-  // CHECK-NEXT: %kept = upmem.compact %l segments %n counts %c scale 3 : tensor<?xi32>, tensor<8xi64> -> tensor<?xi32>
-  // GENERIC: %kept = "upmem.compact"(%l, %n, %c) <{scale = 3 : i64}> :
-  %kept = upmem.compact %l segments %n counts %c scale 3 : tensor<?xi32>, tensor<8xi64> -> tensor<?xi32>
+  // CHECK-NEXT: %kept = upmem.compact %l segments %n counts %c scale 3 into %l[%n] : tensor<?xi32>, tensor<8xi64> -> tensor<?xi32>
+  // GENERIC: %kept = "upmem.compact"(%l, %n, %c, %l, %n) <{scale = 3 : i64}> :
+  %kept = upmem.compact %l segments %n counts %c scale 3 into %l[%n] : tensor<?xi32>, tensor<8xi64> -> tensor<?xi32>
   // CHECK-NEXT: %y, %z, %carry, %carry_1 = upmem.merge_scan exclusive locals(%l, %c : tensor<?xi32>, tensor<8xi64>)
   // CHECK-SAME: totals(%l, %c : tensor<?xi32>, tensor<8xi64>) init(%i, %j : i32, i64)
   // CHECK-SAME: tasklets 16 per_dpu %n chunk %n -> (tensor<?xi32>, tensor<8xi64>) carry(i32, i64)

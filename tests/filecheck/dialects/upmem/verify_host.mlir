@@ -65,24 +65,24 @@ func.func @f(%a: tensor<8xi32>, %set: !upmem.dpus, %n: index) {
 // -----
 
 // CHECK: data is a 1-D tensor, got tensor<2x2xi32>
-func.func @f(%a: tensor<2x2xi32>, %c: tensor<4xi64>, %n: index) {
-  %r = upmem.compact %a segments %n counts %c scale 1 : tensor<2x2xi32>, tensor<4xi64> -> tensor<?xi32>
+func.func @f(%a: tensor<2x2xi32>, %c: tensor<4xi64>, %n: index, %d: tensor<?xi32>) {
+  %r = upmem.compact %a segments %n counts %c scale 1 into %d[%n] : tensor<2x2xi32>, tensor<4xi64> -> tensor<?xi32>
   func.return
 }
 
 // -----
 
 // CHECK: counts are i64, got i32
-func.func @f(%a: tensor<8xi32>, %n: index) {
-  %r = upmem.compact %a segments %n counts %a scale 1 : tensor<8xi32>, tensor<8xi32> -> tensor<?xi32>
+func.func @f(%a: tensor<8xi32>, %n: index, %d: tensor<?xi32>) {
+  %r = upmem.compact %a segments %n counts %a scale 1 into %d[%n] : tensor<8xi32>, tensor<8xi32> -> tensor<?xi32>
   func.return
 }
 
 // -----
 
-// CHECK: result has the elements of data
-func.func @f(%a: tensor<8xi32>, %c: tensor<4xi64>, %n: index) {
-  %r = upmem.compact %a segments %n counts %c scale 1 : tensor<8xi32>, tensor<4xi64> -> tensor<?xi8>
+// CHECK: dest has the elements of data
+func.func @f(%a: tensor<8xi32>, %c: tensor<4xi64>, %n: index, %d: tensor<?xi8>) {
+  %r = upmem.compact %a segments %n counts %c scale 1 into %d[%n] : tensor<8xi32>, tensor<4xi64> -> tensor<?xi8>
   func.return
 }
 
