@@ -419,6 +419,61 @@ class CompactOp(IRDLOperation):
 
 
 @irdl_op_definition
+class GatherOp(IRDLOperation):
+    """Scatter-gather transfer from MRAM: every DPU has segments of `capacity` elements at `offset`;
+    of segment s of all the first counts[s] * scale go on in `dest`, from `position` on. The rest of
+    `dest` is kept.
+
+    All DPUs have the same number of segments, which take a multiple of 8 bytes. (The SDK's
+    dpu_push_sg_xfer, with blocks of the counted lengths and one that is thrown away after each.)
+
+    ```mlir
+    %kept = upmem.gather %set at 4096 segments %capacity counts %counts scale 1
+        into %dest[%position] : tensor<?xi64> -> tensor<?xi32>
+    ```
+    """
+
+    name = "upmem.gather"
+    DEST: ClassVar = VarConstraint("DEST", BaseAttr(TensorType))
+    dpus = operand_def(DpusType)
+    capacity = operand_def(IndexType)
+    counts = operand_def(TensorType)
+    dest = operand_def(DEST)
+    position = operand_def(IndexType)
+    offset = prop_def(IntegerAttr.constr(i64))
+    scale = prop_def(IntegerAttr.constr(i64))
+    result = result_def(DEST)
+    assembly_format = (
+        "$dpus `at` $offset `segments` $capacity `counts` $counts `scale` $scale "
+        "`into` $dest `[` $position `]` attr-dict `:` type($counts) `->` type($result)"
+    )
+    traits = traits_def(MemoryReadEffect())
+
+    def __init__(
+        self,
+        dpus: SSAValue,
+        offset: int,
+        capacity: SSAValue,
+        counts: SSAValue,
+        scale: int,
+        dest: SSAValue,
+        position: SSAValue,
+    ):
+        super().__init__(
+            operands=[dpus, capacity, counts, dest, position],
+            result_types=[dest.type],
+            properties={"offset": IntegerAttr(offset, i64), "scale": IntegerAttr(scale, i64)},
+        )
+
+    def verify_(self) -> None:
+        counts = _check_vector(self.counts, "counts")
+        if counts.element_type != i64:
+            raise VerifyException(f"counts are i64, got {counts.element_type}")
+        _check_vector(self.dest, "dest")
+        _check_offset(self.offset.value.data)
+
+
+@irdl_op_definition
 class MergeScanOp(IRDLOperation):
     """Host pass that turns local inclusive scans into one scan.
 
@@ -877,6 +932,7 @@ HOST_OPS: list[type[Operation]] = [
     LaunchOp,
     WaitOp,
     CompactOp,
+    GatherOp,
     MergeScanOp,
     MergeReduceOp,
     HostThreadOp,

@@ -59,7 +59,7 @@ from cim_opt.lowering.function_lowering import (
     uses_any,
 )
 from cim_opt.lowering.upmem_host import Options, SegmentLowering
-from cim_opt.lowering.upmem_launch import Scan, plan_launch
+from cim_opt.lowering.upmem_launch import Merge, plan_launch
 from cim_opt.lowering.upmem_segment import Segment
 from cim_opt.lowering.upmem_widths import check_widths
 
@@ -69,9 +69,9 @@ class ConvertPatternToUpmemPass(ModulePass):
     """Lowers `pattern` operations to the `upmem` dialect.
 
     Options: `machine` a name or a TOML file; `tasklets`, `block` (bytes of a WRAM block) and `dpus`
-    fix what the cost formulas choose otherwise. `scan` says who adds to the scan of a DPU's part
-    what comes before it: `dpu`, in a second launch that reads the part again, or `host`, in a pass
-    over the results.
+    fix what the cost formulas choose otherwise. `merge` says who puts the parts of scans and
+    filters together. `machine`: DPUs scan in a second launch, from where they are told to start,
+    and a scatter-gather transfer puts what filters keep in its place. `host`: a pass of its own.
     """
 
     name = "convert-pattern-to-upmem"
@@ -80,11 +80,11 @@ class ConvertPatternToUpmemPass(ModulePass):
     tasklets: int | None = None
     block: int | None = None
     dpus: int | None = None
-    scan: Scan = "dpu"
+    merge: Merge = "machine"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         machine = load_machine(self.machine)
-        options = checked_options(machine, self.tasklets, self.block, self.dpus, self.scan)
+        options = checked_options(machine, self.tasklets, self.block, self.dpus, self.merge)
         kernels: list[KernelOp] = []
         taken = _symbols(op)
         for function in [inner for inner in op.walk() if isinstance(inner, FuncOp)]:
@@ -103,7 +103,7 @@ def checked_options(
     tasklets: int | None,
     block: int | None,
     dpus: int | None,
-    scan: Scan = "dpu",
+    merge: Merge = "machine",
 ) -> Options:
     """The user's choices, checked against the machine. Raises UserError."""
     if tasklets is not None:
@@ -121,7 +121,7 @@ def checked_options(
             f"it has 1 to {machine.dpus}",
             "choose a number in that range",
         )
-    return Options(tasklets, block, dpus, scan)
+    return Options(tasklets, block, dpus, merge)
 
 
 def _symbols(module: ModuleOp) -> set[str]:

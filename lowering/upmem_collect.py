@@ -472,11 +472,15 @@ class FilterCollector(Collector):
         vectors: list[SSAValue] = []
         for index, dest in zip(self.outputs, carried, strict=False):
             scale = self._scale(index)
-            each = emit.mul(room, scale)
-            data = self.pull(round_, "kept", index, each, emit.mul(each, round_.used))
             capacity = emit.value(emit.mul(round_.chunks[self.op], scale))
             position = emit.value(emit.mul(carried[-1], scale))
-            op = upmem.CompactOp(data, capacity, counts, scale, dest, position)
+            if round_.plan.merge == "host":
+                each = emit.mul(room, scale)
+                data = self.pull(round_, "kept", index, each, emit.mul(each, round_.used))
+                op = upmem.CompactOp(data, capacity, counts, scale, dest, position)
+            else:
+                place = round_.plan.places[Slot("kept", self.op, index)].offset
+                op = upmem.GatherOp(round_.dpus, place, capacity, counts, scale, dest, position)
             vectors.append(emit.insert(op).result)
         return [*vectors, emit.value(emit.add(carried[-1], self._sum(counts)))]
 

@@ -46,7 +46,7 @@ from cim_opt.lowering.upmem_kernel import KernelBuilder, TableSource, dma_granul
 from cim_opt.lowering.upmem_launch import (
     ArrayKey,
     LaunchPlan,
-    Scan,
+    Merge,
     carried_arrays,
     plan_launch,
     stage_arrays,
@@ -62,7 +62,7 @@ class Options:
     tasklets: int | None = None
     block: int | None = None
     dpus: int | None = None
-    scan: Scan = "dpu"
+    merge: Merge = "machine"
 
 
 class SegmentLowering:
@@ -93,7 +93,7 @@ class SegmentLowering:
         static = per_dpu if isinstance(per_dpu, int) else None
         options = self.options
         plan = plan_launch(
-            self.segment, self.machine, static, options.tasklets, options.block, options.scan
+            self.segment, self.machine, static, options.tasklets, options.block, options.merge
         )
         rounds = emit.mul(emit.ceil_div(per_dpu, plan.units), used)
         collectors = [self._collector(op, plan, rounds) for op in self.segment.ops]

@@ -28,8 +28,12 @@ USUAL_UNITS = 8192
 """Units a DPU that blocks are chosen for when the length is not known: 21 million on 2,560."""
 
 
-Scan = Literal["dpu", "host"]
-"""Who adds to a DPU's scan what comes before: DPUs, that read their part twice, or the host."""
+Merge = Literal["machine", "host"]
+"""Who puts the parts of scans and filters together.
+
+`machine`: DPUs scan from where they are told to start, and transfers put what filters keep in its
+place; `host`: in a pass of its own over what it pulled.
+"""
 
 
 @dataclass(frozen=True)
@@ -62,7 +66,7 @@ class LaunchPlan:
     places: dict[ArrayKey, Place]
     units: int
     """Units that one launch takes at most on a DPU."""
-    scan: Scan = "dpu"
+    merge: Merge = "machine"
 
     @property
     def tasklets(self) -> int:
@@ -79,7 +83,7 @@ class LaunchPlan:
 
     def carries(self, op: PatternOp) -> bool:
         """Whether DPUs make the whole of a scan, in a second launch that is given its starts."""
-        return self.scan == "dpu" and isinstance(op, ScanOp) and not starts_from_first(op)
+        return self.merge == "machine" and isinstance(op, ScanOp) and not starts_from_first(op)
 
     def granule(self, op: PatternOp) -> int:
         """Owners to which tasklets' ranges of a pattern are cut."""
@@ -92,7 +96,7 @@ def plan_launch(
     units_per_dpu: int | None,
     tasklets: int | None,
     block: int | None,
-    scan: Scan = "dpu",
+    merge: Merge = "machine",
 ) -> LaunchPlan:
     """Chooses tasklets and blocks, and places the arrays. Raises UserError when nothing fits.
 
@@ -106,7 +110,7 @@ def plan_launch(
     keys, arrays, elements = _arrays(segment, blocking)
     placement = place_arrays(machine, arrays, segment.unit_granule, units_per_dpu)
     places = _places(keys, elements, placement)
-    return LaunchPlan(segment, blocking, places, placement.units, scan)
+    return LaunchPlan(segment, blocking, places, placement.units, merge)
 
 
 def table_bytes(table: TableSource) -> int:

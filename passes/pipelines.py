@@ -1,6 +1,6 @@
 """Named pipelines: passes that run others in a fixed order.
 
-`pattern-to-upmem{machine=... tasklets=... block=... dpus=... fuse=... narrow=... scan=...}` is
+`pattern-to-upmem{machine=... tasklets=... block=... dpus=... fuse=... narrow=... merge=...}` is
 
     pattern-fuse, canonicalize, pattern-narrow, convert-pattern-to-upmem
 
@@ -52,7 +52,7 @@ class PatternToUpmemPipeline(ModulePass):
     dpus: int | None = None
     fuse: bool = True
     narrow: bool = True
-    scan: Literal["dpu", "host"] = "dpu"
+    merge: Literal["machine", "host"] = "machine"
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for step in self.steps():
@@ -67,7 +67,7 @@ class PatternToUpmemPipeline(ModulePass):
             tasklets=self.tasklets,
             block=self.block,
             dpus=self.dpus,
-            scan=self.scan,
+            merge=self.merge,
         )
         steps: list[ModulePass] = []
         if self.fuse:

@@ -121,12 +121,14 @@ class UpmemEvaluator(HostEvaluator):
     makers: ClassVar[frozenset[str]] = HostEvaluator.makers | {
         "upmem.pull",
         "upmem.compact",
+        "upmem.gather",
         "upmem.merge_scan",
     }
     readers: ClassVar[frozenset[str]] = HostEvaluator.readers | {
         "upmem.push",
         "upmem.broadcast",
         "upmem.compact",
+        "upmem.gather",
         "upmem.merge_scan",
         "upmem.merge_reduce",
     }
@@ -219,13 +221,7 @@ class UpmemEvaluator(HostEvaluator):
             dest = dest.copy()
         if dpus.dpus == 0 or count == 0:
             return [dest]
-        if not self._known(dpus, offset, offset + size):
-            raise UserError(
-                f"'{op.name}' of bytes {offset} to {offset + size - 1} of MRAM",
-                "nothing was ever written there, and no kernel that ran has an array there",
-                "pull what a push or a kernel wrote",
-                location_of(op),
-            )
+        self._check_known(op, dpus, offset, size)
         dpus.mram.pull(offset, count, dest, position)
         self.account_book.pull(dpus.dpus, size, op.serial is not None)
         return [dest]
@@ -249,13 +245,48 @@ class UpmemEvaluator(HostEvaluator):
         dpus.running = True
         return [Token(dpus, end)]
 
-    def _known(self, dpus: DpuSet, start: int, stop: int) -> bool:
-        """Whether these bytes were written, or belong to a kernel that may write them.
+    def gather(self, op: Operation, args: tuple[Values, ...]) -> Sequence[Values]:
+        """Scatter-gather transfer from the DPUs."""
+        assert isinstance(op, upmem.GatherOp)
+        dpus, capacity, counts, dest = args[0], int(args[1]), args[2], args[3]
+        self._usable(op, dpus)
+        self._not_negative(op, {"capacity": capacity})
+        if dpus.dpus and len(counts) % dpus.dpus:
+            raise UserError(
+                f"'{op.name}' of {len(counts)} segments",
+                f"{dpus.dpus} DPUs have equally many each",
+                "give every DPU as many counts",
+                location_of(op),
+            )
+        if not self.may_overwrite(op, 3) or not dest.flags.writeable:
+            dest = dest.copy()
+        count = len(counts) // max(dpus.dpus, 1) * capacity
+        offset = op.offset.value.data
+        size = self._transfer_size(op, count, dest.dtype.itemsize, offset)
+        if not size:
+            return [dest]
+        self._check_known(op, dpus, offset, size)
+        data = np.empty(dpus.dpus * count, dest.dtype)
+        dpus.mram.pull(offset, count, data, 0)
+        upmem_merge.compact(op, data, capacity, counts, dest, int(args[4]))
+        self.account_book.pull(dpus.dpus, size)
+        return [dest]
+
+    def _check_known(self, op: Operation, dpus: DpuSet, start: int, size: int) -> None:
+        """These bytes were written, or belong to a kernel that may write them.
 
         A filter that keeps nothing writes nothing; its array is pulled all the same.
         """
-        return dpus.mram.was_written(start, stop) or any(
+        stop = start + size
+        if dpus.mram.was_written(start, stop) or any(
             first <= start and stop <= last for first, last in dpus.declared
+        ):
+            return
+        raise UserError(
+            f"'{op.name}' of bytes {start} to {stop - 1} of MRAM",
+            "nothing was ever written there, and no kernel that ran has an array there",
+            "pull what a push or a kernel wrote",
+            location_of(op),
         )
 
     def wait(self, op: Operation, args: tuple[Values, ...]) -> Sequence[Values]:
@@ -384,6 +415,7 @@ class UpmemEvaluator(HostEvaluator):
         "upmem.launch": launch,
         "upmem.wait": wait,
         "upmem.compact": compact,
+        "upmem.gather": gather,
         "upmem.merge_scan": merge_scan,
         "upmem.merge_reduce": merge_reduce,
         "upmem.host_thread": host_thread,

@@ -35,6 +35,9 @@ def host_work(op: Operation, args: Sequence[Any], results: Sequence[Any]) -> Wor
         counts, dest = args[2], args[3]
         kept = int(counts.sum()) * op.scale.value.data * dest.itemsize
         return kept * 2 + counts.nbytes, len(counts)
+    if isinstance(op, upmem.GatherOp):
+        # The host makes a list of blocks: two a segment, what is kept and what is thrown away.
+        return args[2].nbytes, 2 * len(args[2])
     if isinstance(op, upmem.MergeScanOp | upmem.MergeReduceOp):
         elements = max(np.size(arg) for arg in args)
         return bytes_of(args) + bytes_of(results), elements * operations_of(op.combine.block)

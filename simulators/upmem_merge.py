@@ -20,7 +20,12 @@ State = list[Any]
 
 
 def compact(
-    op: upmem.CompactOp, data: Array, capacity: int, counts: Array, dest: Array, position: int
+    op: upmem.CompactOp | upmem.GatherOp,
+    data: Array,
+    capacity: int,
+    counts: Array,
+    dest: Array,
+    position: int,
 ) -> None:
     """Puts the first counts[s] * scale elements of each segment s, one after another, in `dest`."""
     scale = op.scale.value.data

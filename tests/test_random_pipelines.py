@@ -37,7 +37,10 @@ def cases(count: int) -> settings:
 @st.composite
 def upmem_options(draw: st.DrawFn) -> Options:
     """Fusion on or off, scans with or without the host, tasklets and blocks chosen or left."""
-    options: Options = {"fuse": draw(st.booleans()), "scan": draw(st.sampled_from(("dpu", "host")))}
+    options: Options = {
+        "fuse": draw(st.booleans()),
+        "merge": draw(st.sampled_from(("machine", "host"))),
+    }
     for name, values in (("tasklets", (1, 2, 3)), ("block", (8, 64, 256))):
         value = draw(st.sampled_from((None, *values)))
         if value is not None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from upmem_programs import module_of, numbers, run, small_machine
 
-from cim_opt.cost.upmem_transfer import serial_pull_seconds, serial_push_seconds
+from cim_opt.cost.upmem_transfer import pull_seconds, serial_pull_seconds, serial_push_seconds
 from cim_opt.errors import UserError
 from cim_opt.simulators.upmem import UpmemSimulator
 
@@ -169,6 +169,59 @@ def test_compact_puts_the_start_of_every_segment_into_place() -> None:
     for position in (6, -1):
         with pytest.raises(UserError, match=rf"20 elements from position {position} on; .* has 25"):
             run(text, [data, 8, counts, dest, position])
+
+
+GATHER = """
+func.func @main(%d: tensor<?xi32>, %n: index, %c: tensor<?xi64>, %to: tensor<?xi32>, %at: index)
+    -> (tensor<?xi32>, tensor<?xi32>) {
+  %zero = arith.constant 0 : index
+  %four = arith.constant 4 : index
+  %each = arith.constant 24 : index
+  %set = upmem.alloc %four : !upmem.dpus
+  upmem.push %d[%zero] to %set at 64 count %each stride %each : tensor<?xi32>
+  %r = upmem.gather %set at 64 segments %n counts %c scale 2 into %to[%at]
+    : tensor<?xi64> -> tensor<?xi32>
+  func.return %r, %to : tensor<?xi32>, tensor<?xi32>
+}
+"""
+
+
+def test_gather_puts_the_start_of_every_segment_into_place() -> None:
+    """Four DPUs of three segments of eight elements; the last segments are empty."""
+    data, dest = numbers(96), numbers(99) + 1000
+    counts = np.array([2, 0, 4, 1, 3, 0, 0, 0, 0, 4, 4, 0], np.int64)
+    results, report = run(GATHER, [data, 8, counts, dest, 5])
+    expected = [data[8 * s : 8 * s + 2 * n] for s, n in enumerate(counts)]
+    kept = 2 * int(counts.sum())
+    assert (results[0] == np.concatenate([dest[:5], *expected, dest[5 + kept :]])).all()
+    assert (results[1] == dest).all()
+    assert report.dpu_to_host.bytes == 96 * 4
+    assert report.dpu_to_host.seconds == pull_seconds(small_machine(), "measured", 4, 96)
+
+
+def test_gather_of_no_segments_moves_nothing() -> None:
+    dest = numbers(3)
+    results, report = run(GATHER, [numbers(96), 8, np.zeros(0, np.int64), dest, 0])
+    assert (results[0] == dest).all()
+    assert report.dpu_to_host.bytes == 0
+
+
+@pytest.mark.parametrize(
+    ("capacity", "counts", "position", "message"),
+    [
+        (8, [1] * 11, 0, "'upmem.gather' of 11 segments; 4 DPUs have equally many each"),
+        (7, [1] * 12, 0, "'upmem.gather' of 84 bytes a DPU; host transfers move a multiple of 8"),
+        (-8, [1] * 12, 0, "capacity of 'upmem.gather' is -8; it is 0 or more"),
+        (8, [1] * 11 + [5], 0, "segment 11 keeps 10 elements; segments have room for 8"),
+        (8, [4] * 12, 4, "96 elements from position 4 on; the destination has 99"),
+    ],
+)
+def test_gathers_that_are_refused(
+    capacity: int, counts: list[int], position: int, message: str
+) -> None:
+    with pytest.raises(UserError, match=message):
+        args = [numbers(96), capacity, np.array(counts, np.int64), numbers(99), position]
+        run(GATHER, args)
 
 
 # (a, b) and (c, d) stand for the maps x -> a*x + b: composition, which is not commutative.

@@ -141,17 +141,17 @@ def test_a_filter_feeds_everything(length: int) -> None:
     assert count == len(kept)
 
 
-@pytest.mark.parametrize("scan", ["dpu", "host"])
+@pytest.mark.parametrize("merge", ["machine", "host"])
 @pytest.mark.parametrize("flag", ["", "exclusive "])
 @pytest.mark.parametrize("element", ["i8", "i32", "i64"])
-def test_scans_of_either_kind(element: str, flag: str, scan: str, tmp_path: Path) -> None:
+def test_scans_of_either_kind(element: str, flag: str, merge: str, tmp_path: Path) -> None:
     """In one round and in several, of fewer and more elements than tasklets."""
     scanned = SCAN.format(out="y", source="a", init="zero").replace("scan(", f"scan {flag}(")
     text = main("%y", V, scanned).replace("i32", element)
     machine = write_machines(tmp_path)["narrow"]
     for length in (0, 1, 7, 1000, 40001):
         a = vector(element, length)
-        (got,) = outputs(text, a, machine=machine, scan=scan)
+        (got,) = outputs(text, a, machine=machine, merge=merge)
         sums = np.cumsum(a, dtype=a.dtype)
         assert (got == (sums - a if flag else sums)).all()
 

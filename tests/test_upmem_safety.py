@@ -248,6 +248,10 @@ def test_pull_of_what_was_never_written() -> None:
         host_refused(body)
     )
     assert "nothing was ever written" in host_refused(PULL.format(offset=0))
+    gather = """%c = arith.constant dense<1> : tensor<4xi64>
+      %r = upmem.gather %set at 0 segments %n counts %c scale 1 into %a[%c0]
+        : tensor<4xi64> -> tensor<?xi32>"""
+    assert "'upmem.gather' of bytes 0 to 7 of MRAM; nothing was ever" in host_refused(gather)
 
 
 def test_dpus_in_use_or_freed() -> None:

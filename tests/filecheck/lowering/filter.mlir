@@ -1,7 +1,18 @@
-// RUN: cim-opt %s -p 'pattern-to-upmem{tasklets=16 dpus=4 block=256}' | filecheck %s
+// RUN: cim-opt %s -p 'pattern-to-upmem{tasklets=16 dpus=4 block=256 merge=host}' | filecheck %s
+// RUN: cim-opt %s -p 'pattern-to-upmem{tasklets=16 dpus=4 block=256}' | filecheck %s --check-prefix=GATHER
 
 // Each tasklet writes what it keeps to the start of its own range, in whole granules, and its
-// count; the host pulls all in parallel and closes the gaps.
+// count. A scatter-gather transfer leaves the gaps out; with merge=host the host pulls all in
+// parallel and closes them.
+
+// GATHER: func.func @positive
+// GATHER: [[TAIL:%[a-z0-9_]+]], [[MORE:%[a-z0-9_]+]] = upmem.host_thread -> (tensor<?xi32>, index) {
+// GATHER: [[C:%[a-z0-9_]+]] = upmem.pull {{.*}} : tensor<64xi64>
+// GATHER: [[K:%[a-z0-9_]+]] = upmem.gather %dpus at {{[0-9]+}} segments {{%.+}} counts [[C]] scale 1 into
+// GATHER: [[J:%[a-z0-9_]+]] = tensor.insert_slice [[TAIL]] into [[K]]
+// GATHER: tensor.extract_slice [[J]][0]
+// GATHER: func.func @groups
+// GATHER: upmem.gather {{.*}} scale 3 into
 
 // CHECK: upmem.kernel @positive_0 tasklets 16 () {
 // CHECK: upmem.mram 0 : memref<{{[0-9]+}}xi32, #upmem<space mram>>

@@ -1,5 +1,5 @@
 // RUN: cim-opt %s -p 'pattern-to-upmem{tasklets=16 dpus=4}' | filecheck %s --check-prefix=DPU
-// RUN: cim-opt %s -p 'pattern-to-upmem{tasklets=16 dpus=4 scan=host}' | filecheck %s
+// RUN: cim-opt %s -p 'pattern-to-upmem{tasklets=16 dpus=4 merge=host}' | filecheck %s
 
 // By default tasklets add up their ranges and leave totals, the host scans the totals of all, and in
 // a second launch tasklets scan from where they are told to start. The leftovers go on from the end.
@@ -35,7 +35,7 @@
 // DPU: tensor.insert_slice
 // DPU: func.return
 
-// With scan=host they scan their ranges from the neutral element and leave totals; the host adds the
+// With merge=host they scan their ranges from the neutral element and leave totals; the host adds the
 // offsets.
 
 // CHECK: upmem.kernel @inclusive_0 tasklets 16 () {

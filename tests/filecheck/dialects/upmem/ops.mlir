@@ -45,7 +45,7 @@ upmem.kernel @nothing tasklets 1 () {
 }
 
 // CHECK-LABEL: func.func @transfers
-func.func @transfers(%a: tensor<?xi32>, %table: tensor<16xi8>, %n: index, %i: i32) -> tensor<?xi32> {
+func.func @transfers(%a: tensor<?xi32>, %table: tensor<16xi8>, %n: index, %i: i32, %sizes: tensor<?xi64>) -> tensor<?xi32> {
   // CHECK-NEXT: %set = upmem.alloc %n : !upmem.dpus
   // GENERIC: %set = "upmem.alloc"(%n) : (index) -> !upmem.dpus
   %set = upmem.alloc %n : !upmem.dpus
@@ -72,6 +72,9 @@ func.func @transfers(%a: tensor<?xi32>, %table: tensor<16xi8>, %n: index, %i: i3
   // CHECK-NEXT: %one = upmem.pull serial %set at 4096 count %n into %a[%n] : tensor<?xi32>
   // GENERIC-NEXT: %one = "upmem.pull"(%set, %n, %a, %n) <{serial, offset = 4096 : i64}> :
   %one = upmem.pull serial %set at 4096 count %n into %a[%n] : tensor<?xi32>
+  // CHECK-NEXT: %kept = upmem.gather %set at 64 segments %n counts %sizes scale 2 into %a[%n] : tensor<?xi64> -> tensor<?xi32>
+  // GENERIC-NEXT: %kept = "upmem.gather"(%set, %n, %sizes, %a, %n) <{offset = 64 : i64, scale = 2 : i64}> :
+  %kept = upmem.gather %set at 64 segments %n counts %sizes scale 2 into %a[%n] : tensor<?xi64> -> tensor<?xi32>
   // CHECK-NEXT: upmem.free %set : !upmem.dpus
   // GENERIC-NEXT: "upmem.free"(%set) : (!upmem.dpus) -> ()
   upmem.free %set : !upmem.dpus

@@ -88,6 +88,22 @@ func.func @f(%a: tensor<8xi32>, %c: tensor<4xi64>, %n: index, %d: tensor<?xi8>) 
 
 // -----
 
+// CHECK: counts are i64, got i32
+func.func @f(%set: !upmem.dpus, %c: tensor<8xi32>, %n: index) {
+  %r = upmem.gather %set at 0 segments %n counts %c scale 1 into %c[%n] : tensor<8xi32> -> tensor<8xi32>
+  func.return
+}
+
+// -----
+
+// CHECK: dest is a 1-D tensor, got tensor<2x2xi32>
+func.func @f(%set: !upmem.dpus, %c: tensor<8xi64>, %d: tensor<2x2xi32>, %n: index) {
+  %r = upmem.gather %set at 0 segments %n counts %c scale 1 into %d[%n] : tensor<8xi64> -> tensor<2x2xi32>
+  func.return
+}
+
+// -----
+
 // CHECK: has as many locals as totals and initial values, at least one
 func.func @f(%a: tensor<8xi32>, %i: i32, %n: index) {
   %y, %c = upmem.merge_scan locals(%a : tensor<8xi32>) totals(%a, %a : tensor<8xi32>, tensor<8xi32>)
