@@ -56,11 +56,17 @@ class KernelCode:
 
 
 def compile_kernel(
-    kernel: upmem.KernelOp, machine: UpmemMachine, addressing: Addressing = "pointer"
+    kernel: upmem.KernelOp,
+    machine: UpmemMachine,
+    addressing: Addressing = "pointer",
+    selection: Selection | None = None,
 ) -> KernelCode:
-    """The kernel as a function. Raises UserError for what does not fit the machine."""
+    """The kernel as a function. Raises UserError for what does not fit the machine.
+
+    `selection` says what is counted, when it is not what the kernel's instructions are.
+    """
     wram_bytes = check_layout(kernel, machine)
-    writer = _Writer(kernel, select(kernel, machine, addressing))
+    writer = _Writer(kernel, selection or select(kernel, machine, addressing))
     source = writer.write()
     exec(compile(source, f"<kernel @{kernel.sym_name.data}>", "exec"), writer.names)
     return KernelCode(
@@ -309,7 +315,7 @@ class _Writer:
         assert isinstance(op, upmem.MramReadOp | upmem.MramWriteOp)
         method = "read" if isinstance(op, upmem.MramReadOp) else "write"
         operands = self.of(op.mram, op.mram_index, op.wram, op.wram_index, op.count)
-        first = _first_of_run(op)
+        first = first_of_run(op)
         self.line(f"run.{method}({operands}, {mask}, {first}, {self.site(op)})")
 
     def mram(self, op: Operation, mask: str) -> None:
@@ -361,8 +367,8 @@ def _captured(op: upmem.CriticalOp) -> list[SSAValue]:
     return list(found)
 
 
-def _first_of_run(op: Operation) -> bool:
-    """False when another transfer of the block stands before it with no region between."""
+def first_of_run(op: Operation) -> bool:
+    """For a transfer: False when another one stands before it with no region between."""
     current = op.prev_op
     while current is not None and not current.regions:
         if isinstance(current, upmem.MramReadOp | upmem.MramWriteOp):

@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-import upmem_measured as measured
 from upmem_programs import run
 
 from cim_opt.hardware.upmem import load_machine
 from cim_opt.simulators.report import KernelReport, Report
+from cim_opt.tools import upmem_micro_kernels as measured
 
 DATA = Path(__file__).parent / "data"
 MACHINE = load_machine("upmem-1")

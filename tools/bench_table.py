@@ -41,7 +41,7 @@ class Table:
     rows: Callable[[], Sequence[Row]]
     summary: Callable[[Sequence[Cells]], Cells]
     timed: bool = False
-    configured: Callable[[Mapping[str, str]], "Table"] | None = None
+    configured: Callable[[Mapping[str, Any]], "Table"] | None = None
     shown: Callable[[Sequence[Cells]], Sequence[Cells]] | None = None
 
 

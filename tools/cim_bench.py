@@ -9,6 +9,7 @@ from concurrent.futures import ProcessPoolExecutor
 from difflib import get_close_matches
 from importlib import import_module
 from multiprocessing import get_context
+from typing import Any
 
 from cim_opt.errors import UserError
 from cim_opt.tools.bench_table import Cells, Table, as_json, as_text, chosen
@@ -21,8 +22,12 @@ TABLES = {
     "cim-ablation": "cim_opt.tools.bench_cim_ablation",
     "pum": "cim_opt.tools.bench_pum",
     "start": "cim_opt.tools.bench_start",
+    "upmem-accuracy": "cim_opt.tools.bench_upmem_accuracy",
 }
 """Name of a table: the module that has it as `TABLE`."""
+
+Options = Mapping[str, Any]
+"""Options of the command line that were given, by name."""
 
 PUM_OPTIONS = {
     "reduction": (("free", "host", "inmat"), "what the baseline's reductions cost"),
@@ -30,6 +35,12 @@ PUM_OPTIONS = {
     "mats": (("off", "on"), "loops side by side in the mats of a row"),
 }
 """Options of table pum: their values, the default first, and what they say of its baseline."""
+
+OPTIONS = {
+    **dict.fromkeys(PUM_OPTIONS, ("pum", "it says what the baseline of table pum is")),
+    "points": ("upmem-accuracy", "table upmem-accuracy is what compares measured points"),
+}
+"""Options of tables: the table that has it, and what to say where another table is given it."""
 
 
 def argument_parser() -> argparse.ArgumentParser:
@@ -53,10 +64,17 @@ def argument_parser() -> argparse.ArgumentParser:
     group = parser.add_argument_group("the baseline of table pum")
     for name, (values, text) in PUM_OPTIONS.items():
         group.add_argument(f"--{name}", choices=values, help=f"{text} (default: {values[0]})")
+    parser.add_argument_group("the measured points of table upmem-accuracy").add_argument(
+        "--points",
+        metavar="FILE.json",
+        action="append",
+        help="compares with the points of this file instead of those that come with cim-opt; "
+        "can be given several times",
+    )
     return parser
 
 
-def load_table(name: str, options: Mapping[str, str] | None = None) -> Table:
+def load_table(name: str, options: Options | None = None) -> Table:
     """The table `name`, with options if it has any.
 
     Raises UserError, with the names that there are, when there is none.
@@ -72,23 +90,21 @@ def load_table(name: str, options: Mapping[str, str] | None = None) -> Table:
     assert isinstance(table, Table)
     if not options:
         return table
-    if table.configured is None:
-        option = next(iter(options))
-        raise UserError(
-            f"--{option} with table {name}",
-            "it says what the baseline of table pum is",
-            f"leave --{option} out",
-        )
+    for option in options:
+        owner, reason = OPTIONS[option]
+        if name != owner:
+            raise UserError(f"--{option} with table {name}", reason, f"leave --{option} out")
+    assert table.configured is not None
     return table.configured(options)
 
 
-def measure(name: str, row: str, options: Mapping[str, str] | None = None) -> Cells:
+def measure(name: str, row: str, options: Options | None = None) -> Cells:
     """One measured row of a table; found by name, so that another process can do it."""
     return chosen(load_table(name, options), row)[0].cells()
 
 
 def measure_all(
-    table: Table, only: str | None, jobs: int, options: Mapping[str, str] | None = None
+    table: Table, only: str | None, jobs: int, options: Options | None = None
 ) -> list[Cells]:
     """The measured rows in their order, up to `jobs` at a time."""
     names = [row.name for row in chosen(table, only)]
@@ -121,7 +137,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 def _run(args: argparse.Namespace) -> int:
     if args.jobs < 1:
         raise UserError(f"--jobs {args.jobs}", "it is at least 1", "give such a number")
-    given: dict[str, str | None] = {name: getattr(args, name) for name in PUM_OPTIONS}
+    given: dict[str, Any] = {name: getattr(args, name) for name in OPTIONS}
     options = {name: value for name, value in given.items() if value is not None}
     table = load_table(args.name, options)
     if table.timed and args.jobs > 1:
