@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any, NoReturn
+from typing import Any, NoReturn, cast
 
-from xdsl.dialects import arith
+from xdsl.dialects import arith, tensor
 from xdsl.ir import SSAValue
 
 from cim_opt.frontend.element_types import INT64, ElementType
 from cim_opt.frontend.errors import fail
+from cim_opt.frontend.kinds import is_integer
 from cim_opt.frontend.operators import as_slice
 from cim_opt.frontend.scope import Scope
 from cim_opt.frontend.sizes import Extent
-from cim_opt.frontend.values import Arithmetic, Scalar, Tensor
+from cim_opt.frontend.values import Arithmetic, Scalar, Tensor, tensor_type
 
 
 class Vector(Tensor):
@@ -63,10 +64,33 @@ class Vector(Tensor):
         super().__bool__()
 
     def __getitem__(self, index: Any) -> Any:
-        """Inside an element function: the element of a small shared vector."""
+        """Elements a to b of the vector, `x[a:b]`; in an element function also the element at a
+        traced place of a small shared vector.
+        """
+        if isinstance(index, slice):
+            return self._part(cast("slice[Any, Any, Any]", index))
         if not isinstance(index, Arithmetic) or index.scope.parent is None:
             _outside("indexing")
         return as_slice(self)[index]
+
+    def _part(self, part: slice[Any, Any, Any]) -> Vector:
+        most = self.extent.known
+        first: Any = 0 if part.start is None else part.start
+        last: Any = most if part.stop is None else part.stop
+        whole = is_integer(first) and is_integer(last) and part.step in (None, 1)
+        if not whole or not 0 <= first <= last or (most is not None and last > most):
+            ends = ":".join("" if end is None else str(end) for end in (part.start, part.stop))
+            step = "" if part.step is None else f":{part.step}"
+            fail(
+                f"the part [{ends}{step}] of a vector of {self.extent} elements",
+                "a part is of Python integers, from 0 up to the length, without a step",
+                "write x[a:b]",
+            )
+        length = int(last - first)
+        attr = tensor_type(self.element, length)
+        cut = tensor.ExtractSliceOp(self.ssa, [int(first)], [length], [1], attr)
+        extent = Extent(("cut", self.extent.origin, int(first), length), length, True)
+        return Vector(self.scope, self.scope.emit(cut), self.element, extent)
 
     def __iter__(self) -> NoReturn:
         _outside("iteration")
