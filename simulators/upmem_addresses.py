@@ -81,21 +81,22 @@ class Addresses:
         self.invariant: dict[Block, set[object]] = {}
         self.computed: dict[Block, set[object]] = {}
         self.stored: set[Block] = set()
+        """Bodies of innermost loops that store in every iteration."""
         self.absorbed: set[Operation] = set()
 
     def access(self, op: Operation, array: SSAValue, index: SSAValue) -> None:
         """Notes one access; the operations that only make its address are then free."""
+        body = _loop_body(op)
+        if body is not None and isinstance(op, memref.StoreOp) and op.parent_block() is body:
+            self.stored.add(body)
         if constant_of(index) is not None:
             return
-        body = _loop_body(op)
         found = None if body is None else _linear(index, body)
         if body is not None and found is not None:
             terms, made_by = found
             key = (array, frozenset((atom, by) for atom, by in terms.items() if by))
             moving = terms.get(body.args[0], 0) != 0
             (self.pointers if moving else self.invariant).setdefault(body, set()).add(key)
-            if moving and isinstance(op, memref.StoreOp):
-                self.stored.add(body)
             self._absorb(made_by)
             return
         block = op.parent_block()

@@ -77,8 +77,28 @@ def _multiply(selector: Selector, op: Operation) -> float:
         return short
     if bits == 32:
         selector.result.operands[op] = OperandCost("mul", bits)
-        return 0
-    return cost.instructions("mul", bits)
+        return _moves(op)
+    called = bits == 64
+    return cost.instructions("mul", bits) + (_moves(op) if called else 0)
+
+
+def _moves(call: Operation) -> int:
+    """Moves of the operands of a routine into its argument registers.
+
+    A value that the loop around makes, and that nothing else uses, is made there.
+    """
+    around = call.parent_op()
+    while around is not None and not isinstance(around, scf.ForOp):
+        around = around.parent_op()
+    moves = 0
+    for value in dict.fromkeys(call.operands):
+        places = sum(operand is value for operand in call.operands)
+        made = value.owner
+        fresh = isinstance(made, Operation) and (around is None or around.is_ancestor(made))
+        mine = all(use.operation is call for use in value.uses)
+        registers = max(1, bits_of(value.type) // REGISTER_BITS)
+        moves += registers * (places - (1 if fresh and mine else 0))
+    return moves
 
 
 def _divide(kind: Literal["div", "rem"], signed: bool, extra: int = 0) -> Rule:
@@ -89,7 +109,7 @@ def _divide(kind: Literal["div", "rem"], signed: bool, extra: int = 0) -> Rule:
         if constant is not None and constant and abs(constant) & (abs(constant) - 1) == 0:
             return extra + cost.instructions(kind, bits, signed=signed, constant=constant)
         selector.result.operands[op] = OperandCost("div", bits, signed, extra)
-        return 0
+        return _moves(op)
 
     return rule
 
@@ -121,9 +141,17 @@ def _if(selector: Selector, op: Operation) -> float:
     if not _fused(condition):
         return cost.instructions("branch", 1)
     assert isinstance(condition, OpResult)
-    if _tests_last_result(condition.op):
+    return _compare_and_branch(condition.op)
+
+
+def _compare_and_branch(compare: Operation) -> float:
+    """A branch on a comparison of its own block."""
+    bits = bits_of(compare.operands[0].type)
+    if constant_of(compare.operands[1]) == 0 and _predicate(compare) in (0, 1) and bits == 64:
+        return 1  # the two registers joined by `or`, which branches
+    if _tests_last_result(compare):
         return 0
-    return cost.instructions("compare", bits_of(condition.op.operands[0].type))
+    return cost.instructions("compare", bits)
 
 
 _SETS_CONDITIONS = {
@@ -139,12 +167,13 @@ _SETS_CONDITIONS = {
 
 
 def _tests_last_result(compare: Operation) -> bool:
-    """A comparison with 0 of what the operation right before it made in one register.
+    """A comparison with 0 of what the operation right before it made in a whole register.
 
-    Such an operation branches on its own result.
+    Such an operation branches on its own result. Narrower results are compared by themselves:
+    what is measured of 2-byte selections takes an instruction more than of 4-byte ones.
     """
     value = compare.operands[0]
-    if constant_of(compare.operands[1]) != 0 or bits_of(value.type) > REGISTER_BITS:
+    if constant_of(compare.operands[1]) != 0 or bits_of(value.type) != REGISTER_BITS:
         return False
     # Equal, not equal; signed less, greater or equal.
     if _predicate(compare) not in (0, 1, 2, 5) or not isinstance(value, OpResult):
@@ -203,6 +232,8 @@ def _truncate(op: Operation, bits: int) -> float:
 
 def _index_cast(_: Selector, op: Operation) -> float:
     source, target = bits_of(op.operands[0].type), bits_of(op.results[0].type)
+    if source > REGISTER_BITS and target == REGISTER_BITS:
+        return 0  # the low register of the pair
     if target > source:
         return cost.instructions("extend", target, signed=True)
     return 0 if target == source else _truncate(op, target)

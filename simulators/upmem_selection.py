@@ -13,13 +13,16 @@ that the simulator sees. What is modelled:
   most accesses: accesses to one array that differ by a constant share one pointer, bumped once an
   iteration, and the constant is the offset in the instruction. Other addresses take one `lsl_add`,
   shared by the accesses of a block that use it;
+- sums and products that are linear in a loop's induction variable are additions
+  (`upmem_strength.py`);
+- operands of a routine that are used again, or come from outside the loop, are moved;
 - a loop counts down (1 instruction an iteration) when its induction variable is used for addresses
-  only, else it bumps and compares (2).
+  or such sums only, else it bumps and compares (2).
 
 `addressing` chooses how addresses in innermost loops are made: `pointer` as said above; `index`
 keeps the induction variable and makes addresses from it, so a loop always takes 2 instructions;
-`compiled` does what measured loops of the vendor's compiler do: indices where a loop stores through
-such an address, pointers elsewhere.
+`compiled` does what measured loops of the vendor's compiler do: indices where a loop stores in
+every iteration, pointers elsewhere.
 """
 
 from __future__ import annotations
@@ -28,7 +31,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from xdsl.dialects import memref, scf
-from xdsl.ir import Block, Operation
+from xdsl.ir import Block, Operation, SSAValue
 
 from cim_opt.cost import upmem_instructions as cost
 from cim_opt.dialects import upmem
@@ -37,6 +40,7 @@ from cim_opt.hardware.upmem import UpmemMachine
 from cim_opt.locations import location_of
 from cim_opt.simulators.upmem_addresses import Addresses, constant_of
 from cim_opt.simulators.upmem_rules import RULES, OperandCost
+from cim_opt.simulators.upmem_strength import Reduction, reduction_of
 
 Addressing = Literal["pointer", "index", "compiled"]
 
@@ -86,13 +90,24 @@ class Selector:
         self.addressing: Addressing = addressing
         self.result = Selection()
         self.addresses = Addresses()
+        self.reductions: dict[Block, Reduction] = {}
+        self.reduced: dict[Operation, int] = {}
 
     def block(self, block: Block) -> None:
         """Counts a block and everything nested in it."""
         for op in block.walk():
             if isinstance(op, memref.LoadOp | memref.StoreOp):
                 self.addresses.access(op, op.memref, op.indices[0])
+        for op in block.walk():
+            if isinstance(op, scf.ForOp):
+                self._reduce(op)
         self._count(block)
+
+    def _reduce(self, op: scf.ForOp) -> None:
+        reduction = reduction_of(op, self.addresses.absorbed)
+        if reduction is not None:
+            self.reductions[op.body.block] = reduction
+            self.reduced |= reduction.taken
 
     def _count(self, block: Block) -> None:
         total = len(self.addresses.computed.get(block, ()))
@@ -111,6 +126,9 @@ class Selector:
         """Instructions of one operation, without those of its regions."""
         if op in self.addresses.absorbed:
             return 0
+        if op in self.reduced:
+            self.result.code += self.reduced[op]
+            return self.reduced[op]
         rule = RULES.get(op.name)
         if rule is None:
             raise UserError(
@@ -137,20 +155,33 @@ class Selector:
         counter = 1 if self._counts_down(op) else cost.LOOP_INSTRUCTIONS
         self.add(body, pointers + counter)
         guard = 0 if _known_to_run(op) else 1
-        return 1 + guard + pointers + invariant + len(op.iter_args)
+        starts = pointers if self._by_pointer(body) else 0
+        starts += self.reductions[body].before if body in self.reductions else 0
+        moves = sum(_is_copied(value) for value in op.iter_args)
+        return 1 + guard + starts + invariant + moves
 
     def _counts_down(self, op: scf.ForOp) -> bool:
         body = op.body.block
         if not all(self._absorbed(use.operation) for use in body.args[0].uses):
             return False
-        if self.addressing == "pointer" or not self.addresses.pointers.get(body):
-            return True
-        return self.addressing == "compiled" and body not in self.addresses.stored
+        return self._by_pointer(body) or not self.addresses.pointers.get(body)
+
+    def _by_pointer(self, body: Block) -> bool:
+        """Whether moving addresses in a loop are pointers that it bumps."""
+        if self.addressing == "compiled":
+            return body not in self.addresses.stored
+        return self.addressing == "pointer"
 
     def _absorbed(self, user: Operation) -> bool:
-        if user in self.addresses.absorbed:
+        if user in self.addresses.absorbed or user in self.reduced:
             return True
         return isinstance(user, memref.LoadOp | memref.StoreOp)
+
+
+def _is_copied(value: SSAValue) -> bool:
+    """Whether a loop's first value is moved into its register; one with no other use is there."""
+    uses = sum(1 for _ in value.uses)
+    return uses > 1 or constant_of(value) is not None
 
 
 def _known_to_run(op: scf.ForOp) -> bool:

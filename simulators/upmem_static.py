@@ -8,6 +8,7 @@ from a run of the same kernel on less of them (`observe`): how often each branch
 taken, and the steps of each software multiplication and division. So the counts are exact when
 those shares do not change with the size, and bounds of loops do not depend on data.
 
+Products and quotients of numbers of iterations take what they do on average over a sample of them.
 A loop whose body needs the number of its iteration, for bounds, is walked iteration by iteration.
 Critical sections are not counted here: the simulator runs them.
 """
@@ -26,6 +27,7 @@ from xdsl.ir import Block, Operation, OpResult, SSAValue
 from xdsl.utils.hints import isa
 
 from cim_opt.cost.upmem_cycles import phase_cycles
+from cim_opt.cost.upmem_instructions import div_instructions, mul_instructions
 from cim_opt.dialects import upmem
 from cim_opt.errors import UserError
 from cim_opt.hardware.upmem import UpmemMachine
@@ -40,6 +42,9 @@ from cim_opt.simulators.upmem_selection import Addressing, Selection, select
 FloatArray = npt.NDArray[np.float64]
 Arrays = Sequence[tuple[int, npt.NDArray[Any]]]
 """What is in MRAM before the launch: byte offsets and elements, alike on all DPUs."""
+
+SAMPLES = 64
+"""Iterations of a loop whose numbers stand for all of them where a product takes them."""
 
 WALKED_ITERATIONS = 1 << 16
 """A loop that is walked iteration by iteration has at most so many."""
@@ -58,14 +63,22 @@ class Habits:
 
 
 def observe(
-    kernel: upmem.KernelOp, machine: UpmemMachine, arrays: Arrays, addressing: Addressing
+    kernel: upmem.KernelOp,
+    machine: UpmemMachine,
+    arrays: Arrays,
+    addressing: Addressing = "pointer",
+    arguments: tuple[int, ...] = (),
 ) -> Habits:
-    """Runs a kernel without arguments on one DPU, and says what its data decided."""
+    """Runs a kernel on one DPU, and says what its data decided."""
     selection, habits = select(kernel, machine, addressing), Habits()
+
+    def issued(counted: Selection) -> float:
+        code = compile_kernel(kernel, machine, selection=counted)
+        return float(run_kernel(code, machine, arrays, arguments).instructions.sum())
 
     def executed(block: Block) -> float:
         only = dict.fromkeys(selection.blocks, 0) | {block: 1}
-        return _issued(kernel, machine, arrays, Selection(only))
+        return issued(Selection(only))
 
     for number, op in enumerate(kernel.walk()):
         block = op.parent_block()
@@ -75,26 +88,19 @@ def observe(
         elif op in selection.operands:
             assert block is not None
             own = Selection(dict.fromkeys(selection.blocks, 0), 0, {op: selection.operands[op]})
-            steps = _issued(kernel, machine, arrays, own)
-            habits.steps[number] = steps / max(executed(block), 1)
+            habits.steps[number] = issued(own) / max(executed(block), 1)
     return habits
 
 
-def _issued(
-    kernel: upmem.KernelOp, machine: UpmemMachine, arrays: Arrays, selection: Selection
-) -> float:
-    """What all tasklets count together when `selection` says what is counted."""
-    code = compile_kernel(kernel, machine, selection=selection)
-    return float(run_kernel(code, machine, arrays).instructions.sum())
-
-
-def run_kernel(code: KernelCode, machine: UpmemMachine, arrays: Arrays) -> KernelCounts:
-    """Simulates one launch of a kernel without arguments on one DPU."""
+def run_kernel(
+    code: KernelCode, machine: UpmemMachine, arrays: Arrays, arguments: tuple[int, ...] = ()
+) -> KernelCounts:
+    """Simulates one launch of a kernel on one DPU."""
     mram = Mram(1, machine.mram_bytes)
     for offset, values in arrays:
         mram.broadcast(values, offset)
     run = KernelRun(machine, mram, code.tasklets)
-    code.function(run)
+    code.function(run, *arguments)
     return run.finish()
 
 
@@ -103,12 +109,16 @@ def static_counts(
     machine: UpmemMachine,
     habits: Habits | None = None,
     addressing: Addressing = "pointer",
+    arguments: tuple[int, ...] = (),
 ) -> KernelCounts:
-    """Counts and cycles of one launch of a kernel on one DPU.
+    """Counts and cycles of one launch of a kernel on one DPU with these arguments.
 
     Raises UserError, with the operation's place, for what cannot be counted from the text.
     """
-    return _Walk(kernel, machine, habits or Habits(), addressing).run()
+    walk = _Walk(kernel, machine, habits or Habits(), addressing)
+    for value, number in zip(kernel.body.block.args, arguments, strict=True):
+        walk.set(value, np.full(walk.tasklets, number))
+    return walk.run()
 
 
 class _NotKnown(Exception):
@@ -137,6 +147,8 @@ class _Walk:
         self.numbers = {op: number for number, op in enumerate(kernel.walk())}
         self.tasklets = kernel.tasklets.value.data
         self.values: dict[SSAValue, Known] = {}
+        self.typical: dict[SSAValue, Known] = {}
+        """Values in sampled iterations of the loops around, (samples, tasklets)."""
         self.phases = [_Phase(self.tasklets)]
 
     def run(self) -> KernelCounts:
@@ -175,30 +187,51 @@ class _Walk:
             handler(self, op, times)
             return
         if op in self.selection.operands:
-            steps = self.habits.steps.get(self.numbers[op])
-            if steps is None:
-                raise _NotKnown(op, "its operands are not known")
-            self.phases[-1].instructions += steps * times
+            self.phases[-1].instructions += self._steps(op) * times
         self._compute(op)
 
+    def _steps(self, op: Operation) -> float | FloatArray:
+        """Instructions of a software multiplication or division."""
+        by = self.selection.operands[op]
+        a, b = (self.typical.get(operand) for operand in op.operands)
+        if a is not None and b is not None:
+            if by.kind == "mul":
+                taken = mul_instructions(a, b, by.bits)
+            else:
+                taken = div_instructions(a, b, by.bits, by.signed) + by.extra
+            return taken.mean(axis=0)
+        steps = self.habits.steps.get(self.numbers[op])
+        if steps is None:
+            raise _NotKnown(op, "its operands are not known")
+        return steps
+
     def _compute(self, op: Operation) -> None:
-        """The results, when all operands are known."""
-        known = [self.values.get(operand) for operand in op.operands]
-        if any(value is None for value in known) or not elementwise.is_elementwise(op):
+        """The results, when all operands are known, and in the sampled iterations."""
+        if not elementwise.is_elementwise(op):
             return
-        results = on_indices(op, elementwise.function_of(op))(*known)
-        several = results if len(op.results) > 1 else (results,)
-        for result, value in zip(op.results, several, strict=True):
-            self.values[result] = np.asarray(value)
+        function = on_indices(op, elementwise.function_of(op))
+        for values in (self.values, self.typical):
+            known = [values.get(operand) for operand in op.operands]
+            if any(value is None for value in known):
+                continue
+            results = function(*known)
+            several = results if len(op.results) > 1 else (results,)
+            for result, value in zip(op.results, several, strict=True):
+                values[result] = np.asarray(value)
 
     def constant(self, op: Operation, times: FloatArray) -> None:
         value = np.asarray(elementwise.constant_value(op))
         if isinstance(op.results[0].type, IndexType):
             value = value.astype(np.int64)
-        self.values[op.results[0]] = np.broadcast_to(value, self.tasklets)
+        self.set(op.results[0], np.broadcast_to(value, self.tasklets))
 
     def tasklet_id(self, op: Operation, times: FloatArray) -> None:
-        self.values[op.results[0]] = np.arange(self.tasklets)
+        self.set(op.results[0], np.arange(self.tasklets))
+
+    def set(self, value: SSAValue, known: Known) -> None:
+        """Notes a value that is known."""
+        self.values[value] = known
+        self.typical[value] = np.broadcast_to(known, (SAMPLES, self.tasklets))
 
     def loop(self, op: Operation, times: FloatArray) -> None:
         assert isinstance(op, scf.ForOp)
@@ -207,6 +240,8 @@ class _Walk:
             raise _NotKnown(op, "its step is not positive")
         trips = np.maximum(-((lower - upper) // step), 0)
         before = self.phases[-1].copy()
+        variable = op.body.block.args[0]
+        self.typical[variable] = lower + self._iterations(op, trips) * step
         try:
             self.block(op.body.block, times * trips)
             return
@@ -215,9 +250,14 @@ class _Walk:
                 raise
         self.phases[-1] = before
         for iteration in range(int(trips.max(initial=0))):
-            self.values[op.body.block.args[0]] = lower + iteration * step
+            self.set(variable, lower + iteration * step)
             self.block(op.body.block, times * (iteration < trips))
-        self.values.pop(op.body.block.args[0], None)
+        self.values.pop(variable, None)
+
+    def _iterations(self, op: Operation, trips: Known) -> Known:
+        """Numbers of sampled iterations, (samples, tasklets): evenly, in an order of its own."""
+        order = np.random.default_rng(self.numbers[op]).permutation(SAMPLES)
+        return ((order[:, None] + 0.5) / SAMPLES * trips).astype(np.int64)
 
     def branch(self, op: Operation, times: FloatArray) -> None:
         assert isinstance(op, scf.IfOp)

@@ -7,12 +7,15 @@ from typing import Any
 import numpy as np
 import pytest
 
+from cim_opt.dialects.upmem import KernelOp
 from cim_opt.errors import UserError
 from cim_opt.hardware.upmem import load_machine
-from cim_opt.simulators.upmem_static import Habits, observe, static_counts
+from cim_opt.simulators.upmem_static import observe, static_counts
 from cim_opt.tools import bench_upmem_accuracy as bench
 from cim_opt.tools import cim_bench
+from cim_opt.tools import upmem_micro_models as models
 from cim_opt.tools.accuracy import choices, percent_errors, spearman
+from cim_opt.tools.upmem_micro_kernels import MicroKernel
 from cim_opt.tools.upmem_micro_models import MODELS, SAMPLE, kernel_of
 from cim_opt.tools.upmem_points import read_points
 
@@ -27,6 +30,10 @@ POINT = {
     },
     "measured_ms": 0.5,
 }
+
+
+def kernel_with(body: str, tasklets: int) -> KernelOp:
+    return kernel_of(MicroKernel(tasklets, {}, body))
 
 
 def points_file(tmp_path: Path, content: Any, name: str = "mine.json") -> Path:
@@ -161,7 +168,7 @@ COUNTED = """
 
 
 def test_loops_that_need_their_iteration_are_walked() -> None:
-    kernel = kernel_of(COUNTED, 4)
+    kernel = kernel_with(COUNTED, 4)
     counts = static_counts(kernel, MACHINE)
     inner = counts.instructions[0] - counts.instructions[0][0]
     assert list(inner) == [0, *(np.arange(1, 4) * int(inner[1]))]
@@ -193,7 +200,7 @@ def test_what_the_text_does_not_say_is_refused() -> None:
     }
     for text, reason in cases.items():
         with pytest.raises(UserError) as caught:
-            static_counts(kernel_of(body + text, 1), MACHINE)
+            static_counts(kernel_with(body + text, 1), MACHINE)
         assert caught.value.message() == (
             f"{reason}; counting from the text needs it; run the kernel in the simulator"
         )
@@ -219,7 +226,7 @@ def test_habits_are_shares_and_means() -> None:
       }
     """
     data = [(0, np.arange(8, dtype=np.int32))]
-    habits = observe(kernel_of(body, 2), MACHINE, data, "pointer")
+    habits = observe(kernel_with(body, 2), MACHINE, data, "pointer")
     assert list(habits.taken.values()) == [0.25]
     # 7 and one a bit of 0 (as 1), 1, 2, 3, 4, 5, 6, 7: 1 1 2 2 3 3 3 3.
     assert list(habits.steps.values()) == [7 + 18 / 8]
@@ -227,41 +234,41 @@ def test_habits_are_shares_and_means() -> None:
 
 @pytest.mark.parametrize("kernel", MODELS)
 def test_counts_from_the_text_are_those_of_the_simulator(kernel: str) -> None:
-    from cim_opt.tools import upmem_micro_models as models
-
     text, data = {
         "gemv": (models.gemv_text, models.matrix_data),
         "gemm": (models.gemm_text, models.matrix_data),
     }.get(kernel, (models.streaming_text, models.streaming_data))
     p = SAMPLE | {"dtype": "uint32_t", "K": 32, "N": 16, "tasklets": 3, "blocks_per_tasklet": 4}
-    op = kernel_of(text(kernel, p), 3)
+    micro = text(kernel, p)
+    op, sizes = kernel_of(micro), tuple(micro.arguments.values())
     arrays = data(kernel, p)
-    habits = observe(op, MACHINE, arrays, "compiled")
+    habits = observe(op, MACHINE, arrays, "compiled", sizes)
     assert habits.taken or habits.steps or kernel in ("vectorop", "reduceop", "scan")
-    counted = static_counts(op, MACHINE, habits, "compiled")
-    simulated = models.simulated(op, arrays)
-    assert counted.instructions == pytest.approx(simulated.instructions)
-    assert counted.total == pytest.approx(simulated.total)
+    counted = static_counts(op, MACHINE, habits, "compiled", sizes)
+    simulated = models.simulated(micro, arrays)
+    # Products differ from tasklet to tasklet; counted are the means of all.
+    assert counted.instructions == pytest.approx(simulated.instructions, rel=4e-3)
+    assert counted.total == pytest.approx(simulated.total, rel=4e-3)
     assert (counted.read_bytes, counted.write_bytes) == (
         simulated.read_bytes,
         simulated.write_bytes,
     )
     # Without the data there is nothing to count by.
-    if habits != Habits():
+    if kernel in ("sel", "hst", "gemv", "gemm"):
         with pytest.raises(UserError):
-            static_counts(op, MACHINE, None, "compiled")
+            static_counts(op, MACHINE, None, "compiled", sizes)
 
 
 # -- the table -------------------------------------------------------------------------------------
 
 FIGURES = {
-    "vectorop": 2.0,
-    "reduceop": 3.5,
-    "scan": 2.0,
-    "sel": 9.0,
-    "hst": 15.0,
-    "gemv": 4.0,
-    "gemm": 12.0,
+    "vectorop": 1.5,
+    "reduceop": 3.2,
+    "scan": 1.5,
+    "sel": 2.0,
+    "hst": 1.5,
+    "gemv": 3.0,
+    "gemm": 2.0,
 }
 """Mean errors, in percent, that are held at most."""
 
@@ -277,8 +284,8 @@ def test_the_table_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
         assert rows[kernel]["spearman"] > 0.99
     summary = table["summary"]
     assert summary["points"] == {"kernels": 420}
-    assert 0 < summary["mape"]["kernels"] < 6.5
-    assert 0 < summary["max_error"]["kernels"] < 36
+    assert 0 < summary["mape"]["kernels"] < 2.0
+    assert 0 < summary["max_error"]["kernels"] < 17
     assert 0.99 < summary["spearman"]["kernels"] < 1
     assert summary["workloads"]["kernels"] == 85
     assert summary["regret"]["kernels"] <= 0.1

@@ -1,8 +1,8 @@
 """Cycles of kernels written in the `upmem` dialect against measurements on a real DPU.
 
-`test_upmem_cost.py` compares the closed form with the same rows, given instruction counts. Here
+`test_upmem_cost.py` compares the closed form with measured rows, given instruction counts. Here
 the counts come from the simulator's own instruction selection, so these tests cover the whole way
-from a kernel's text to its time.
+from a kernel's text to its time. Whole programs: `test_bench_upmem_accuracy.py`.
 """
 
 import json
@@ -112,73 +112,3 @@ def test_dma_rows() -> None:
     assert np.mean(np.array(errors) < 0.06) >= 0.95
     assert np.mean(errors) < 0.022
     assert max(errors) < 0.12
-
-
-def values(count: int, width: int) -> Any:
-    return np.arange(count).astype(f"int{8 * width}")
-
-
-def kernel_seconds(point: list[Any]) -> float:
-    """Launch and kernel of one measured run."""
-    kernel, width, tasklets, blocks, elements, rows, k, n, _ = point
-    type_ = f"i{8 * width}"
-    a = values(tasklets * blocks * elements, width)
-    arrays = [(measured.A, a)]
-    if kernel in ("vectorop", "reduceop"):
-        arrays.append((measured.B, a))
-    if kernel == "hst":
-        a[:] = 256 + np.arange(len(a)) % 3840
-    if kernel == "gemv":
-        arrays = [
-            (measured.A, values(tasklets * rows * k, width)),
-            (measured.B, np.ones(k, a.dtype)),
-        ]
-        text = measured.gemv(type_, tasklets, rows, k, elements)
-    elif kernel == "gemm":
-        arrays = [
-            (measured.A, values(tasklets * rows * k, width)),
-            (measured.B, np.ones(k * n, a.dtype)),
-        ]
-        text = measured.gemm(type_, tasklets, rows, k, n, elements)
-    else:
-        text = getattr(measured, kernel)(type_, tasklets, blocks, elements)
-    _, report = launched(text, tasklets, arrays)
-    return report.launch_seconds + report.kernel_seconds
-
-
-# Mean and largest relative error over the small measured runs of each kernel, and the widths of
-# elements left out. What is left comes mostly from the instructions of one iteration, simulated
-# against measured: sum of 8-byte values 9 against 10; selection of 2-byte values 5.5 against 6.5
-# and of 8-byte values 9 against 8; histogram 24 against 26; matrix product 15 against 17 (a matrix
-# of ones; the measured one is not known). The measured histogram of 2-byte values multiplies as
-# 4-byte ones, which the simulated one has no reason to do.
-KERNELS: dict[str, tuple[float, float, tuple[int, ...]]] = {
-    "vectorop": (0.02, 0.05, ()),
-    "reduceop": (0.03, 0.18, ()),
-    "scan": (0.02, 0.11, ()),
-    "sel": (0.08, 0.16, ()),
-    "hst": (0.05, 0.14, (2,)),
-    "gemv": (0.055, 0.13, ()),
-    "gemm": (0.12, 0.13, ()),
-}
-
-
-@pytest.mark.parametrize("kernel", KERNELS)
-def test_measured_kernels(kernel: str) -> None:
-    points = json.loads((DATA / "upmem_kernels.json").read_text())["points"]
-    mean, largest, left_out = KERNELS[kernel]
-    own = [
-        point
-        for point in points
-        if point[0] == kernel and _iterations(point) <= 8192 and point[1] not in left_out
-    ]
-    assert len(own) >= 3
-    errors = [kernel_seconds(point) / (point[-1] / 1000) - 1 for point in own]
-    assert np.mean(np.abs(errors)) < mean, errors
-    assert np.max(np.abs(errors)) < largest, errors
-
-
-def _iterations(point: list[Any]) -> int:
-    """Iterations of the innermost loop, for one tasklet."""
-    _, _, _, blocks, elements, rows, k, n, _ = point
-    return blocks * elements if blocks else rows * k * max(1, n)

@@ -36,36 +36,34 @@ SAMPLE = {"tasklets": 2, "blocks_per_tasklet": 2, "rows_per_tasklet": 2, "elems_
 """Sizes of the run that says what the data decide; K and N are one block."""
 
 
-def kernel_of(body: str, tasklets: int) -> KernelOp:
-    """A kernel from the text of its body."""
-    text = f"upmem.kernel @k tasklets {tasklets} () {{\n{body}\nupmem.return\n}}"
-    text = text.replace("$W", "#upmem<space wram>").replace("$M", "#upmem<space mram>")
-    found = parse_text(text, "kernel.mlir").body.block.first_op
+def kernel_of(kernel: kernels.MicroKernel) -> KernelOp:
+    """The parsed kernel."""
+    found = parse_text(kernel.text(), "kernel.mlir").body.block.first_op
     assert isinstance(found, KernelOp)
     return found
 
 
-def simulated(kernel: KernelOp, arrays: Arrays) -> KernelCounts:
+def simulated(kernel: kernels.MicroKernel, arrays: Arrays) -> KernelCounts:
     """What the simulator counts of a kernel when it runs it on its data."""
     machine = load_machine(MACHINE)
-    code = compile_kernel(kernel, machine, ADDRESSING)
-    return run_kernel(code, machine, arrays)
+    code = compile_kernel(kernel_of(kernel), machine, ADDRESSING)
+    return run_kernel(code, machine, arrays, tuple(kernel.arguments.values()))
 
 
-def streaming_text(name: str, p: Parameters) -> str:
+def streaming_text(name: str, p: Parameters) -> kernels.MicroKernel:
     """The kernel that goes through blocks, for its parameters."""
-    builder: Callable[[str, int, int, int], str] = getattr(kernels, name)
+    builder: Callable[[str, int, int, int], kernels.MicroKernel] = getattr(kernels, name)
     return builder(_type(p), p["tasklets"], p["blocks_per_tasklet"], p["elems_per_block"])
 
 
-def gemv_text(_: str, p: Parameters) -> str:
+def gemv_text(_: str, p: Parameters) -> kernels.MicroKernel:
     """The matrix-vector product for its parameters."""
     return kernels.gemv(
         _type(p), p["tasklets"], p["rows_per_tasklet"], p["K"], p["elems_per_block"]
     )
 
 
-def gemm_text(_: str, p: Parameters) -> str:
+def gemm_text(_: str, p: Parameters) -> kernels.MicroKernel:
     """The matrix product for its parameters."""
     sizes = (p["tasklets"], p["rows_per_tasklet"], p["K"], p["N"], p["elems_per_block"])
     return kernels.gemm(_type(p), *sizes)
@@ -88,13 +86,17 @@ def streaming_data(name: str, p: Parameters) -> Arrays:
 
 
 def matrix_data(name: str, p: Parameters) -> Arrays:
-    """The benchmark's inputs: numbers in order, and ones."""
+    """The benchmark's inputs: numbers in order, and a constant.
+
+    The product with a vector takes ones. The constant of the matrix product is not published; what
+    is measured takes multiplications of two steps, so it has two bits.
+    """
     rows, columns = p["tasklets"] * p["rows_per_tasklet"], p.get("N", 1)
-    ones = np.ones_like(_counting(p["K"] * columns, p))
-    return [(kernels.A, _counting(rows * p["K"], p)), (kernels.B, ones)]
+    constant = np.full_like(_counting(p["K"] * columns, p), 2 if name == "gemm" else 1)
+    return [(kernels.A, _counting(rows * p["K"], p)), (kernels.B, constant)]
 
 
-Text = Callable[[str, Parameters], str]
+Text = Callable[[str, Parameters], kernels.MicroKernel]
 Data = Callable[[str, Parameters], Arrays]
 
 
@@ -103,15 +105,18 @@ def _habits(name: str, text: Text, data: Data, dtype: str, addressing: Addressin
     """What the data of a kernel decide, from a run on few of them."""
     block = SAMPLE["elems_per_block"]
     p = SAMPLE | {"dtype": dtype, "K": block, "N": block}
-    kernel = kernel_of(text(name, p), SAMPLE["tasklets"])
-    return observe(kernel, load_machine(MACHINE), data(name, p), addressing)
+    kernel = text(name, p)
+    machine, sizes = load_machine(MACHINE), tuple(kernel.arguments.values())
+    return observe(kernel_of(kernel), machine, data(name, p), addressing, sizes)
 
 
 def _seconds(name: str, text: Text, data: Data, p: Parameters) -> float:
     machine = load_machine(MACHINE)
-    kernel = kernel_of(text(name, p), p["tasklets"])
+    kernel = text(name, p)
     habits = _habits(name, text, data, p["dtype"], ADDRESSING)
-    counts = static_counts(kernel, machine, habits, ADDRESSING)
+    counts = static_counts(
+        kernel_of(kernel), machine, habits, ADDRESSING, tuple(kernel.arguments.values())
+    )
     cycles = float(counts.total[0])
     return launch_seconds(machine, "measured", 1) + cycles / machine.clock_hz
 
