@@ -6,7 +6,7 @@ its length. Nested patterns become loops over views; their results live in scrat
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from xdsl.dialects import arith, scf, tensor
@@ -48,6 +48,9 @@ def frozen(value: Value) -> Value:
 
 Value = SSAValue | View
 """A scalar, or where a tensor lies."""
+Replaced = Mapping[Operation, Callable[[dict[SSAValue, Value]], Sequence[Value]]]
+"""What emits the code of some operations."""
+_NOTHING: Replaced = {}
 
 
 def static_length(attr: Attribute, op: Operation) -> int:
@@ -81,10 +84,16 @@ class BodyInliner:
         self._scratch = scratch
         self._table = table
 
-    def inline(self, block: Block, args: Sequence[Value]) -> list[Value]:
-        """Copies `block` with its arguments bound to `args`; returns what it yields."""
+    def inline(
+        self, block: Block, args: Sequence[Value], replaced: Replaced | None = None
+    ) -> list[Value]:
+        """Copies `block` with its arguments bound to `args`; returns what it yields.
+
+        For operations of the block in `replaced` their functions emit the code, given the values
+        that are known so far, and return the results.
+        """
         values: dict[SSAValue, Value] = dict(zip(block.args, args, strict=True))
-        return self._inline_ops(block, values)
+        return self._inline_ops(block, values, replaced or {})
 
     def scalar(self, value: Value) -> SSAValue:
         """A value that types say is a scalar."""
@@ -125,7 +134,9 @@ class BodyInliner:
 
     # -- one operation after the other ---------------------------------------------------------
 
-    def _inline_ops(self, block: Block, values: dict[SSAValue, Value]) -> list[Value]:
+    def _inline_ops(
+        self, block: Block, values: dict[SSAValue, Value], replaced: Replaced = _NOTHING
+    ) -> list[Value]:
         yielded: list[Value] = []
         for op in block.ops:
             if op.results and all(result in values for result in op.results):
@@ -133,7 +144,8 @@ class BodyInliner:
             if isinstance(op, YieldOp | scf.YieldOp):
                 yielded = [values[operand] for operand in op.operands]
             else:
-                results = self._inline_op(op, values)
+                special = replaced.get(op)
+                results = special(values) if special else self._inline_op(op, values)
                 values.update(zip(op.results, results, strict=True))
         return yielded
 

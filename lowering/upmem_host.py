@@ -42,6 +42,7 @@ from cim_opt.lowering.upmem_collect import (
     ScanCollector,
     Tail,
 )
+from cim_opt.lowering.upmem_emit import emit_stage
 from cim_opt.lowering.upmem_kernel import KernelBuilder, TableSource, dma_granule
 from cim_opt.lowering.upmem_launch import (
     ArrayKey,
@@ -52,7 +53,7 @@ from cim_opt.lowering.upmem_launch import (
     stage_arrays,
 )
 from cim_opt.lowering.upmem_segment import Segment
-from cim_opt.lowering.upmem_stages import emit_carried_scan, emit_stage
+from cim_opt.lowering.upmem_stages import emit_carried_scan
 
 
 @dataclass(frozen=True)
@@ -362,6 +363,7 @@ class SegmentLowering:
                 outputs,
                 extra,
                 plan.block(op),
+                plan.piece(op),
                 plan.copies(op),
                 kernel.index_arg(owners, "owners"),
                 kernel.index_arg(chunk, "chunk"),

@@ -12,9 +12,10 @@ from xdsl.utils.hints import isa
 from cim_opt.dialects.pattern import FilterBase, FoldOp, PatternOp, ReduceOp, ScanOp, vector_type
 from cim_opt.dialects.upmem import element_bytes
 from cim_opt.hardware.upmem import UpmemMachine
+from cim_opt.lowering.upmem_emit import emit_stage
 from cim_opt.lowering.upmem_kernel import KernelBuilder, TableSource, dma_granule
 from cim_opt.lowering.upmem_segment import SLOT_BYTES, Segment
-from cim_opt.lowering.upmem_stages import element_type, emit_stage, starts_from_first
+from cim_opt.lowering.upmem_stages import element_type, starts_from_first
 from cim_opt.mapping.upmem_arrangement import (
     Blocking,
     MramArray,
@@ -76,6 +77,10 @@ class LaunchPlan:
     def block(self, op: PatternOp) -> int:
         """Owners per block of a pattern."""
         return self.blocking.blocks[self.segment.ops.index(op)]
+
+    def piece(self, op: PatternOp) -> int:
+        """Elements of a row that are read at once, 0 when rows are read whole."""
+        return self.blocking.pieces[self.segment.ops.index(op)]
 
     def copies(self, op: PatternOp) -> int:
         """Copies of a pattern's tensor accumulators in WRAM."""
@@ -248,7 +253,8 @@ def _scratch_bytes(segment: Segment, op: PatternOp, machine: UpmemMachine) -> in
     """WRAM bytes of a tasklet for tensors inside the element function, found by a trial run."""
     kernel = KernelBuilder("trial", 2, machine.dma_max_bytes)
     kernel.load_tables([(table, 0) for table in segment.tables()])
-    blocking = Blocking(2, (1,) * len(segment.ops), (2,) * len(segment.ops), 0, 0.0)
+    count = len(segment.ops)
+    blocking = Blocking(2, (1,) * count, (2,) * count, 0, 0.0, (8,) * count)
     keys, arrays, elements = _arrays(segment, blocking)
     places = {
         key: Place(0, element, array.capacity(1))
@@ -256,5 +262,5 @@ def _scratch_bytes(segment: Segment, op: PatternOp, machine: UpmemMachine) -> in
     }
     plan = LaunchPlan(segment, blocking, places, 1)
     inputs, outputs, extra = stage_arrays(kernel, plan, op, {})
-    emit_stage(kernel, op, inputs, outputs, extra, 8, 2, 8, 8, 1)
+    emit_stage(kernel, op, inputs, outputs, extra, 8, 8, 2, 8, 8, 1)
     return kernel.scratch_bytes

@@ -23,6 +23,7 @@ from cim_opt.dialects.upmem import element_bytes
 from cim_opt.lowering.upmem_body import static_length, static_owners
 from cim_opt.lowering.upmem_kernel import TableSource, dma_granule
 from cim_opt.lowering.upmem_stages import starts_from_init
+from cim_opt.lowering.upmem_stream import streamed_reduce
 from cim_opt.mapping.upmem_arrangement import StageShape, Stream, granule
 from cim_opt.passes.pattern_neutral import neutral_elements
 
@@ -196,6 +197,7 @@ class Segment:
             scratch_bytes + extra,
             table_bytes,
             isinstance(op, FoldOp) and neutral_elements(op) is not None,
+            op.group_size if streamed_reduce(op) is not None else 0,
         )
 
     def _writes(self, op: PatternOp) -> tuple[tuple[Stream, ...], int]:

@@ -21,7 +21,7 @@ from xdsl.dialects.builtin import Float32Type, FloatAttr, IntegerAttr, IntegerTy
 from xdsl.ir import Attribute, Block, Region, SSAValue
 from xdsl.utils.hints import isa
 
-from cim_opt.dialects.pattern import FilterBase, FoldOp, PatternOp, ReduceOp, ScanOp
+from cim_opt.dialects.pattern import FilterBase, FoldOp, PatternOp, ScanOp
 from cim_opt.dialects.upmem import CriticalOp, element_bytes
 from cim_opt.lowering.emit import Index, Loop
 from cim_opt.lowering.upmem_body import Value, View
@@ -489,30 +489,3 @@ def emit_carried_scan(
     """Emits a scan that goes on from `starts`, an array of one value a tasklet by accumulator."""
     code = FoldCode(kernel, op, inputs, outputs, block, owners, chunk)
     code.emit_carried_scan(starts, before=op.exclusive is not None)
-
-
-def emit_stage(
-    kernel: KernelBuilder,
-    op: PatternOp,
-    inputs: dict[SSAValue, SSAValue],
-    outputs: dict[int, SSAValue],
-    extra: dict[int, SSAValue],
-    block: int,
-    copies: int,
-    owners: Index,
-    chunk: Index,
-    active: Index,
-) -> None:
-    """Emits a pattern; `extra` has a scan's totals by accumulator, a filter's counts at 0."""
-    args = (kernel, op, inputs, outputs, block, owners, chunk)
-    match op:
-        case FilterBase():
-            FilterCode(*args).emit_filter(extra[0])
-        case ScanOp():
-            FoldCode(*args).emit_scan(extra)
-        case ReduceOp() if op.tensor_accumulators:
-            FoldCode(*args).emit_reduce_tables(copies)
-        case ReduceOp():
-            FoldCode(*args).emit_reduce(active)
-        case _:
-            StageCode(*args).emit_elementwise()

@@ -22,6 +22,9 @@ ALIGN = 8
 SLACK_BYTES = 2 * ALIGN
 """Behind an array: a transfer may be rounded up, and an idle tasklet may read one granule."""
 
+ROW_RESULT_BYTES = 64
+"""Results of rows that are read in pieces, written at once: one a row, so few are enough."""
+
 BLOCK_BYTES = (2048, 1024, 512, 256, 128, 64, 32, 16, 8)
 TASKLETS = (24, 22, 20, 18, 16, 14, 12, 11, 8, 4, 2, 1)
 
@@ -67,7 +70,8 @@ class StageShape:
 
     `instructions` is an estimate per owner, `tasklet_bytes` is WRAM of each tasklet besides its
     blocks, `table_bytes` the size of a tensor accumulator (0: none), of which a tasklet has a copy
-    of its own unless `shareable` and too little WRAM make several tasklets share one.
+    of its own unless `shareable` and too little WRAM make several tasklets share one. Rows of `row`
+    elements are read in pieces instead of whole (0: an owner's elements are read whole).
     """
 
     reads: tuple[Stream, ...]
@@ -77,6 +81,7 @@ class StageShape:
     tasklet_bytes: int = 0
     table_bytes: int = 0
     shareable: bool = False
+    row: int = 0
 
     @property
     def granule(self) -> int:
@@ -87,29 +92,45 @@ class StageShape:
     def block_owners(self, block_bytes: int) -> int:
         """Owners of a block whose arrays take at most `block_bytes` each, at least a granule."""
         step = self.granule
+        if self.row:
+            block_bytes = min(block_bytes, ROW_RESULT_BYTES)
         most = min(
             (block_bytes // s.element_bytes - s.halo) // s.per_owner
-            for s in (*self.reads, *self.writes)
+            for s in (*(() if self.row else self.reads), *self.writes)
         )
         return max(most // step * step, step)
 
-    def block_wram(self, owners: int) -> int:
-        """WRAM bytes of one tasklet's buffers for blocks of `owners` owners."""
+    def piece(self, block_bytes: int) -> int:
+        """Elements of a row that are read at once, whole granules; 0 when rows are read whole."""
+        if not self.row:
+            return 0
+        step = granule([s.element_bytes for s in self.reads])
+        most = block_bytes // max(s.element_bytes for s in self.reads)
+        return min(max(most // step * step, step), self.row)
+
+    def block_wram(self, owners: int, piece: int = 0) -> int:
+        """WRAM bytes of one tasklet's buffers for blocks of `owners` owners, or pieces of rows."""
+        read = [piece if self.row else s.buffer_elements(owners) for s in self.reads]
+        written = [s.buffer_elements(owners) for s in self.writes]
+        streams = (*self.reads, *self.writes)
         return sum(
-            round_up(s.buffer_elements(owners) * s.element_bytes, ALIGN)
-            for s in (*self.reads, *self.writes)
+            round_up(count * s.element_bytes, ALIGN)
+            for count, s in zip((*read, *written), streams, strict=True)
         )
 
 
 @dataclass(frozen=True)
 class Blocking:
-    """Tasklets, owners per block of each stage, and copies of each stage's tensor accumulator."""
+    """Tasklets; for each stage owners per block, copies of its tensor accumulator, and elements of
+    a row that are read at once, 0 when rows are read whole.
+    """
 
     tasklets: int
     blocks: tuple[int, ...]
     copies: tuple[int, ...]
     wram_bytes: int
     cycles: float
+    pieces: tuple[int, ...]
 
 
 def choose_blocking(
@@ -148,9 +169,10 @@ def _fitting(
         heap = machine.wram_heap(count) - shared_bytes
         for size in sizes:
             blocks = tuple(stage.block_owners(size) for stage in stages)
+            pieces = tuple(stage.piece(size) for stage in stages)
             used = count * sum(
-                stage.block_wram(block) + stage.tasklet_bytes
-                for stage, block in zip(stages, blocks, strict=True)
+                stage.block_wram(block, piece) + stage.tasklet_bytes
+                for stage, block, piece in zip(stages, blocks, pieces, strict=True)
             )
             copies = _table_copies(stages, heap - used, count)
             if copies is None:
@@ -159,10 +181,11 @@ def _fitting(
                 c * round_up(s.table_bytes, ALIGN) for c, s in zip(copies, stages, strict=True)
             )
             cycles = sum(
-                _stage_cycles(machine, stage, block, copy, count, units)
-                for stage, block, copy in zip(stages, blocks, copies, strict=True)
+                _stage_cycles(machine, stage, block, piece, copy, count, units)
+                for stage, block, piece, copy in zip(stages, blocks, pieces, copies, strict=True)
             )
-            yield Blocking(count, blocks, copies, used + tables + shared_bytes, cycles)
+            wram = used + tables + shared_bytes
+            yield Blocking(count, blocks, copies, wram, cycles, pieces)
 
 
 def _table_copies(stages: Sequence[StageShape], room: int, tasklets: int) -> tuple[int, ...] | None:
@@ -184,6 +207,7 @@ def _stage_cycles(
     machine: UpmemMachine,
     stage: StageShape,
     block: int,
+    piece: int,
     copies: int,
     tasklets: int,
     units: int,
@@ -192,6 +216,18 @@ def _stage_cycles(
 
     owners = max(units * stage.owners_per_unit, 1)
     chunk = round_up(-(-owners // tasklets), stage.granule)
+    if stage.row:
+        return streaming_cycles(
+            machine,
+            tasklets,
+            stage.instructions / stage.row,
+            sum(s.element_bytes for s in stage.reads),
+            0,
+            piece,
+            len(stage.reads),
+            0,
+            chunk * stage.row,
+        )
     cycles = streaming_cycles(
         machine,
         tasklets,
@@ -218,7 +254,9 @@ def _does_not_fit(
 ) -> UserError:
     count = tasklets if tasklets is not None else 1
     size = block_bytes if block_bytes is not None else BLOCK_BYTES[-1]
-    buffers = sum(s.block_wram(s.block_owners(size)) + s.tasklet_bytes for s in stages)
+    buffers = sum(
+        s.block_wram(s.block_owners(size), s.piece(size)) + s.tasklet_bytes for s in stages
+    )
     tables = sum((1 if s.shareable else count) * round_up(s.table_bytes, ALIGN) for s in stages)
     parts = [f"{count * buffers} bytes of blocks on {count} tasklet{'s' * (count > 1)}"]
     if tables:
