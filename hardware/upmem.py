@@ -12,7 +12,7 @@ from typing import cast
 from cim_opt.errors import UserError
 from cim_opt.hardware.machine_file import Figures, MachineFiles, figures_of
 
-MACHINE_NAMES = ("upmem-2560", "upmem-640", "upmem-1")
+MACHINE_NAMES = ("upmem-2560", "upmem-640", "upmem-1", "upmem-upimulator")
 TRANSFER_MODELS = ("measured", "linear")
 
 # Counts and rates that make no machine at all when they are zero.

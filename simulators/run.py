@@ -148,6 +148,7 @@ def run_program(
     target: str,
     machine: str | None = None,
     transfer: str = "measured",
+    cycles: str = "closed",
     check: bool = True,
     pipeline_options: Mapping[str, Option] | None = None,
     simdram_options: SimdramOptions = SimdramOptions(),
@@ -157,9 +158,10 @@ def run_program(
 
     `inputs` are the entry's arguments in order; their names are for the caller only. `machine`
     is the name of a machine or the path of a TOML file; None is the target's default.
-    `transfer` is the model of host transfers of upmem. The module itself is not changed: a clone is
-    lowered by the target's named pipeline with `pipeline_options`. A module that is lowered
-    already is run as it is, and not checked: what it meant before is not known. `progress` is
+    `transfer` is the model of host transfers of upmem, `cycles` that of its kernels. The module
+    itself is not changed: a clone is lowered by the target's named pipeline with
+    `pipeline_options`. A module that is lowered already is run as it is, and not checked: what it
+    meant before is not known. `progress` is
     called with a few words at each step. With `check` False the reference does not run.
 
     Raises UserError when the target, the machine or the program is refused.
@@ -189,7 +191,7 @@ def run_program(
             expected = run_function(module, entry, args)
     with steps.step("simulate", "simulating"):
         outputs, report = _simulate(
-            target, lowered, entry, args, transfer, simdram_options, progress
+            target, lowered, entry, args, (transfer, cycles), simdram_options, progress
         )
     compared: Check | None = None
     if expected is not None:
@@ -268,7 +270,7 @@ def _simulate(
     lowered: ModuleOp,
     entry: str,
     args: Sequence[Values],
-    transfer: str,
+    models: tuple[str, str],
     options: SimdramOptions,
     say: Callable[[str], None] | None,
 ) -> "tuple[list[Values], MachineReport]":
@@ -288,7 +290,8 @@ def _simulate(
         return CimSimulator(progress=progress).run(lowered, entry, args)
     from cim_opt.simulators.upmem import UpmemSimulator
 
-    return UpmemSimulator(None, transfer, progress).run(lowered, entry, args)
+    transfer, cycles = models
+    return UpmemSimulator(None, transfer, progress, cycles=cycles).run(lowered, entry, args)
 
 
 def _compare(

@@ -38,8 +38,10 @@ from cim_opt.simulators.upmem_kernel import KernelCode, compile_kernel
 from cim_opt.simulators.upmem_mram import Mram
 from cim_opt.simulators.upmem_run import KernelRun, Progress
 from cim_opt.simulators.upmem_selection import Addressing
+from cim_opt.simulators.upmem_trace import TraceRun
 
 Values = Any
+CYCLE_MODELS = ("closed", "event")
 TransferModel = Literal["measured", "linear"]
 
 
@@ -68,8 +70,9 @@ class UpmemSimulator:
 
     `machine` None takes the one that the module was lowered for (attribute `upmem.machine`).
     `transfer` names the model of host transfers. `addressing` says how the DPU compiler makes
-    addresses (see upmem_selection.py). `progress` is called with a fraction of the current kernel
-    and a text, at most every 0.2 s.
+    addresses (see upmem_selection.py). `cycles` says how a kernel's time comes from its
+    instructions and transfers: by the `closed` form, or `event` by event for small kernels.
+    `progress` is called with a fraction of the current kernel and a text, at most every 0.2 s.
     """
 
     def __init__(
@@ -78,7 +81,12 @@ class UpmemSimulator:
         transfer: str = "measured",
         progress: Progress | None = None,
         addressing: Addressing = "pointer",
+        cycles: str = "closed",
     ):
+        if cycles not in CYCLE_MODELS:
+            raise UserError(
+                f"unknown cycle model {cycles!r}", None, f"use one of {', '.join(CYCLE_MODELS)}"
+            )
         if transfer not in TRANSFER_MODELS:
             raise UserError(
                 f"unknown transfer model {transfer!r}",
@@ -89,6 +97,7 @@ class UpmemSimulator:
         self.transfer = transfer
         self.progress = progress
         self.addressing: Addressing = addressing
+        self.cycles = cycles
 
     def run(
         self, module: ModuleOp, entry: str, args: Sequence[Any]
@@ -234,7 +243,8 @@ class UpmemEvaluator(HostEvaluator):
             return [Token(dpus, self.account_book.now)]
         code = self._kernel(op)
         title = f"kernel @{code.name}"
-        run = KernelRun(self.machine, dpus.mram, code.tasklets, self.options.progress, title)
+        kind = TraceRun if self.options.cycles == "event" else KernelRun
+        run = kind(self.machine, dpus.mram, code.tasklets, self.options.progress, title)
         code.function(
             run, *(_kernel_argument(v, a) for v, a in zip(op.args, args[1:], strict=True))
         )
@@ -300,7 +310,10 @@ class UpmemEvaluator(HostEvaluator):
         name = op.kernel.string_value()
         if name not in self._kernels:
             self._kernels[name] = compile_kernel(
-                self._find_kernel(op), self.machine, self.options.addressing
+                self._find_kernel(op),
+                self.machine,
+                self.options.addressing,
+                traced=self.options.cycles == "event",
             )
         return self._kernels[name]
 

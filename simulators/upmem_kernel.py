@@ -60,13 +60,16 @@ def compile_kernel(
     machine: UpmemMachine,
     addressing: Addressing = "pointer",
     selection: Selection | None = None,
+    *,
+    traced: bool = False,
 ) -> KernelCode:
     """The kernel as a function. Raises UserError for what does not fit the machine.
 
-    `selection` says what is counted, when it is not what the kernel's instructions are.
+    `selection` says what is counted, when it is not what the kernel's instructions are. `traced`
+    code counts instructions where they stand among transfers (see upmem_trace.py).
     """
     wram_bytes = check_layout(kernel, machine)
-    writer = _Writer(kernel, selection or select(kernel, machine, addressing))
+    writer = _Writer(kernel, selection or select(kernel, machine, addressing), traced)
     source = writer.write()
     exec(compile(source, f"<kernel @{kernel.sym_name.data}>", "exec"), writer.names)
     return KernelCode(
@@ -86,8 +89,9 @@ def kernel_source(kernel: upmem.KernelOp, machine: UpmemMachine | None = None) -
 class _Writer:
     """Writes the text, and collects the objects that it names."""
 
-    def __init__(self, kernel: upmem.KernelOp, selection: Selection):
+    def __init__(self, kernel: upmem.KernelOp, selection: Selection, traced: bool):
         self.kernel = kernel
+        self.traced = traced
         self.selection = selection
         self.writes = writing_phases(kernel)
         self.names: dict[str, Any] = {
@@ -144,6 +148,8 @@ class _Writer:
     def issue(self, block: Block, times: str, mask: str) -> None:
         """Counts the block's instructions."""
         count = self.selection.blocks[block]
+        if self.traced:
+            count -= sum(self.selection.transfers.get(op, 0) for op in block.ops)
         if count:
             self.line(f"run.issue({count}, {times}, {mask})")
 
@@ -207,7 +213,9 @@ class _Writer:
         steps, inner = f"loop{len(self.lines)}", self.new_mask()
         bounds = self.of(op.lb, op.ub, op.step)
         self.line(f"{steps} = run.loop({bounds}, {mask}, {self.site(op)})")
-        self.issue(body, f"{steps}.trips", mask)
+        traced = self.traced and _has_steps(body)
+        if not traced:
+            self.issue(body, f"{steps}.trips", mask)
         carried = body.args[1:]
         for arg, init in zip(carried, op.iter_args, strict=True):
             self.line(f"{self.new_value(arg)} = {self.values[init]}")
@@ -216,6 +224,8 @@ class _Writer:
         self.line(f"for {self.new_value(body.args[0])}, {inner} in {each}:")
         self.indent += 1
         self.line("pass")
+        if traced:
+            self.issue(body, "1", inner)
         self.block(body, inner)
         if carried:
             self.carry(carried, self.yielded(body), mask, inner)
@@ -316,6 +326,9 @@ class _Writer:
         method = "read" if isinstance(op, upmem.MramReadOp) else "write"
         operands = self.of(op.mram, op.mram_index, op.wram, op.wram_index, op.count)
         first = first_of_run(op)
+        own = self.selection.transfers.get(op, 0)
+        if self.traced and own:
+            self.line(f"run.issue({own}, 1, {mask})")
         self.line(f"run.{method}({operands}, {mask}, {first}, {self.site(op)})")
 
     def mram(self, op: Operation, mask: str) -> None:
@@ -365,6 +378,12 @@ def _captured(op: upmem.CriticalOp) -> list[SSAValue]:
             if block is not op.body.block and not op.is_ancestor(block):
                 found[operand] = None
     return list(found)
+
+
+def _has_steps(block: Block) -> bool:
+    """Whether something in a block is timed among its instructions."""
+    kinds = upmem.MramReadOp | upmem.MramWriteOp | upmem.CriticalOp
+    return any(isinstance(op, kinds) for op in block.walk())
 
 
 def first_of_run(op: Operation) -> bool:

@@ -59,6 +59,8 @@ class Selection:
 
     blocks: dict[Block, int] = field(default_factory=dict[Block, int])
     code: int = 0
+    transfers: dict[Operation, int] = field(default_factory=dict[Operation, int])
+    """Of the counts of blocks, what each transfer takes."""
     operands: dict[Operation, OperandCost] = field(default_factory=dict[Operation, OperandCost])
 
 
@@ -143,6 +145,8 @@ class Selector:
             raise UserError(
                 f"'{op.name}': {error}", None, "use another width", location_of(op)
             ) from error
+        if isinstance(op, upmem.MramReadOp | upmem.MramWriteOp):
+            self.result.transfers[op] = taken
         called = taken > LONGEST_INLINE or op in self.result.operands
         self.result.code += CALL_INSTRUCTIONS if called else taken
         return taken

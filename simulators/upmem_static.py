@@ -87,7 +87,9 @@ def observe(
             habits.taken[number] = executed(op.true_region.block) / max(executed(block), 1)
         elif op in selection.operands:
             assert block is not None
-            own = Selection(dict.fromkeys(selection.blocks, 0), 0, {op: selection.operands[op]})
+            own = Selection(
+                dict.fromkeys(selection.blocks, 0), operands={op: selection.operands[op]}
+            )
             habits.steps[number] = issued(own) / max(executed(block), 1)
     return habits
 

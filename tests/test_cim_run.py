@@ -369,6 +369,7 @@ def test_a_program_that_is_lowered_for_simdram() -> None:
     ("option", "value", "only"),
     [
         ("transfer", "linear", "upmem"),
+        ("cycles", "event", "upmem"),
         ("level", "rows", "simdram"),
         ("library", "simdram", "simdram"),
         ("timing", "gem5", "simdram"),
@@ -519,7 +520,7 @@ def test_an_operation_that_nobody_can_run() -> None:
 def test_help_is_quick_and_lists_every_option() -> None:
     assert cpu_seconds([TOOL, "--help"]) < 0.5
     printed = cim_run("--help").out
-    options = "target entry machine transfer input size seed report save pipeline-options "
+    options = "target entry machine transfer cycles input size seed report save pipeline-options "
     options += "level library timing activation-limit"
     for option in options.split():
         assert f"--{option}" in printed

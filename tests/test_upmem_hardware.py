@@ -20,7 +20,7 @@ def test_shipped_machines_load(name: str) -> None:
 
 
 def test_sizes_and_clocks() -> None:
-    big, small, one = (load_machine(name) for name in MACHINE_NAMES)
+    big, small, one = (load_machine(name) for name in MACHINE_NAMES[:3])
     assert (big.dpus, small.dpus, one.dpus) == (2560, 640, 1)
     assert (big.clock_hz, small.clock_hz, one.clock_hz) == (350e6, 267e6, 350e6)
     assert big.ranks(2560) == 40

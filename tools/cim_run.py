@@ -24,6 +24,7 @@ TARGETS = ("reference", "upmem", "simdram", "cim", "auto")
 
 ONLY_FOR = {
     "transfer": "upmem",
+    "cycles": "upmem",
     "level": "simdram",
     "library": "simdram",
     "timing": "simdram",
@@ -61,6 +62,12 @@ def argument_parser() -> argparse.ArgumentParser:
         "--transfer",
         choices=("measured", "linear"),
         help="host transfers of upmem (default: measured)",
+    )
+    parser.add_argument(
+        "--cycles",
+        choices=("closed", "event"),
+        help="cycles of upmem's kernels: by the closed form, or event by event for small kernels "
+        "(default: closed)",
     )
     _add_simdram(parser)
     parser.add_argument(
@@ -207,6 +214,7 @@ def _run_file(args: argparse.Namespace, sizes: "Sizes", files: dict[str, str]) -
             target=args.target,
             machine=args.machine,
             transfer=args.transfer or "measured",
+            cycles=args.cycles or "closed",
             pipeline_options=_pipeline_options(args),
             simdram_options=_simdram_options(args),
             progress=say,
