@@ -22,9 +22,13 @@ from cim_opt.errors import UserError
 from cim_opt.hardware.upmem import TRANSFER_MODELS, UpmemMachine
 
 
-def push_seconds(machine: UpmemMachine, model: str, dpus: int, bytes_per_dpu: int) -> float:
+def push_seconds(
+    machine: UpmemMachine, model: str, dpus: int, bytes_per_dpu: int, source_per_dpu: int = 0
+) -> float:
     """Host to DPUs in parallel, the same number of bytes to each.
 
+    `source_per_dpu` are the bytes for each DPU of the array that this is a part of: pieces of an
+    array that is too large for the host's caches come out of memory as the whole does.
     Raises UserError for an unknown model or for more DPUs than the machine has.
     """
     if _nothing(machine, model, dpus, bytes_per_dpu):
@@ -32,7 +36,8 @@ def push_seconds(machine: UpmemMachine, model: str, dpus: int, bytes_per_dpu: in
     if model == "linear":
         return bytes_per_dpu / machine.linear_push_bytes_per_second_per_dpu
     latency = _latency(dpus, machine.push_dpus, machine.push_latency_s)
-    return latency + dpus * bytes_per_dpu / _push_bandwidth(machine, dpus, bytes_per_dpu)
+    bandwidth = _push_bandwidth(machine, dpus, max(bytes_per_dpu, source_per_dpu))
+    return latency + dpus * bytes_per_dpu / bandwidth
 
 
 def pull_seconds(machine: UpmemMachine, model: str, dpus: int, bytes_per_dpu: int) -> float:

@@ -426,6 +426,7 @@ class GatherOp(IRDLOperation):
 
     All DPUs have the same number of segments, which take a multiple of 8 bytes. (The SDK's
     dpu_push_sg_xfer, with blocks of the counted lengths and one that is thrown away after each.)
+    `serial` takes one DPU after another.
 
     ```mlir
     %kept = upmem.gather %set at 4096 segments %capacity counts %counts scale 1
@@ -442,10 +443,12 @@ class GatherOp(IRDLOperation):
     position = operand_def(IndexType)
     offset = prop_def(IntegerAttr.constr(i64))
     scale = prop_def(IntegerAttr.constr(i64))
+    serial = opt_prop_def(UnitAttr)
     result = result_def(DEST)
     assembly_format = (
-        "$dpus `at` $offset `segments` $capacity `counts` $counts `scale` $scale "
-        "`into` $dest `[` $position `]` attr-dict `:` type($counts) `->` type($result)"
+        "(`serial` $serial^)? $dpus `at` $offset `segments` $capacity `counts` $counts "
+        "`scale` $scale `into` $dest `[` $position `]` attr-dict "
+        "`:` type($counts) `->` type($result)"
     )
     traits = traits_def(MemoryReadEffect())
 

@@ -225,6 +225,13 @@ class Pipeline:
         fetched: list[SSAValue] = [value.ssa for value in self._fetched]
         return build_module(self.name, self._region, fetched)
 
+    def arguments(self, inputs: Mapping[str, Any] | None = None) -> dict[str, Any]:
+        """The arrays and numbers of the program's arguments, by name, as the simulators take them.
+
+        inputs: arrays for declared inputs, by name.
+        """
+        return dict(self._arguments.bound(inputs or {}))
+
     def to_mlir(self) -> str:
         """The program as text, for cim-opt and cim-run."""
         return str(self.module()) + "\n"
@@ -262,7 +269,7 @@ class Pipeline:
                 "what is not fetched is not computed",
                 "call p.fetch(x) with the results that you want",
             )
-        arrays = self._arguments.bound(inputs or {})
+        arrays = self.arguments(inputs)
         return run(
             self.module(),
             self.name,

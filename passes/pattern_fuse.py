@@ -62,13 +62,22 @@ CHEAP = 4
 
 @dataclass(frozen=True)
 class PatternFusePass(ModulePass):
-    """Joins chains of patterns into one; see the module's documentation."""
+    """Joins chains of patterns into one; see the module's documentation.
+
+    With `stages=false` only those inside of element functions.
+    """
 
     name = "pattern-fuse"
 
+    stages: bool = True
+
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for block in _blocks_of(op):
-            _fuse_block(block)
+            if self.stages:
+                _fuse_block(block)
+                continue
+            for stage in _patterns_in(block):
+                _fuse_block(stage.body.block)
 
 
 def _fuse_block(block: Block) -> None:

@@ -1,11 +1,13 @@
 """Named pipelines: passes that run others in a fixed order.
 
-`pattern-to-upmem{machine=... tasklets=... block=... dpus=... fuse=... narrow=... merge=...}` is
+`pattern-to-upmem{machine=... tasklets=... block=... dpus=... fuse=... stages=... narrow=...
+merge=...}` is
 
     pattern-fuse, canonicalize, pattern-narrow, convert-pattern-to-upmem
 
 with the conversion's options handed on. With `fuse=false` the first two are left out, so that every
-pattern goes through MRAM as it is written; with `narrow=false` the third one.
+pattern goes through MRAM as it is written; with `stages=false` only patterns inside of element
+functions are fused; with `narrow=false` the third one is left out.
 
 `pattern-to-simdram{machine=... library=... mapping=... narrow=... polarity=...}` is
 
@@ -51,6 +53,7 @@ class PatternToUpmemPipeline(ModulePass):
     block: int | None = None
     dpus: int | None = None
     fuse: bool = True
+    stages: bool = True
     narrow: bool = True
     merge: Literal["machine", "host"] = "machine"
 
@@ -71,7 +74,7 @@ class PatternToUpmemPipeline(ModulePass):
         )
         steps: list[ModulePass] = []
         if self.fuse:
-            steps += _fusion()
+            steps += _fusion(self.stages)
         if self.narrow:
             from cim_opt.passes.pattern_narrow import PatternNarrowPass
 
@@ -173,9 +176,9 @@ class ConvToCimPipeline(ModulePass):
         return [*steps, ConvertPolyToCimPass(machine=self.machine)]
 
 
-def _fusion() -> list[ModulePass]:
+def _fusion(stages: bool = True) -> list[ModulePass]:
     from xdsl.transforms.canonicalize import CanonicalizePass
 
     from cim_opt.passes.pattern_fuse import PatternFusePass
 
-    return [PatternFusePass(), CanonicalizePass()]
+    return [PatternFusePass(stages), CanonicalizePass()]

@@ -15,7 +15,7 @@ operation. Changes of a view (slices, casts) and allocations cost nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -106,8 +106,7 @@ class UpmemSimulator:
         machine = self.machine or machine_of(module)
         account = Account(machine, [self.transfer])
         results = self.run_timed(module, entry, args, machine, account)
-        report = account.reports()[self.transfer]
-        return results, replace(report, cycle_model=self.cycles)
+        return results, account.reports()[self.transfer]
 
     @quiet()
     def run_timed(
@@ -203,7 +202,8 @@ class UpmemEvaluator(HostEvaluator):
         if dpus.dpus == 0 or count == 0:
             return []
         dpus.mram.push(source, start, count, stride, op.offset.value.data)
-        self.account_book.push(dpus.dpus, size, op.serial is not None)
+        serial, whole = op.serial is not None, source.nbytes // dpus.dpus
+        self.account_book.push(dpus.dpus, size, serial, whole)
         return []
 
     def broadcast(self, op: Operation, args: tuple[Values, ...]) -> Sequence[Values]:
@@ -280,7 +280,7 @@ class UpmemEvaluator(HostEvaluator):
         data = np.empty(dpus.dpus * count, dest.dtype)
         dpus.mram.pull(offset, count, data, 0)
         upmem_merge.compact(op, data, capacity, counts, dest, int(args[4]))
-        self.account_book.pull(dpus.dpus, size)
+        self.account_book.pull(dpus.dpus, size, op.serial is not None)
         return [dest]
 
     def _check_known(self, op: Operation, dpus: DpuSet, start: int, size: int) -> None:

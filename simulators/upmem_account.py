@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 
 import numpy as np
 import numpy.typing as npt
@@ -123,9 +124,12 @@ class Account:
     def _zero(self) -> FloatArray:
         return np.zeros(len(self.models))
 
-    def push(self, dpus: int, size: int, serial: bool = False) -> None:
-        """`size` bytes go to each of `dpus` DPUs; the host waits for it."""
-        timed = upmem_transfer.serial_push_seconds if serial else upmem_transfer.push_seconds
+    def push(self, dpus: int, size: int, serial: bool, source: int) -> None:
+        """`size` bytes go to each of `dpus` DPUs, of an array of `source` bytes for each of them;
+        the host waits for it.
+        """
+        parallel = partial(upmem_transfer.push_seconds, source_per_dpu=source)
+        timed = upmem_transfer.serial_push_seconds if serial else parallel
         self.transfer(self.to_dpu, timed, dpus, size)
 
     def broadcast(self, dpus: int, size: int) -> None:

@@ -168,7 +168,7 @@ def test_text(cim_bench_run: Any) -> None:
 
 # Refusals.
 
-TABLES = "cim-operators, cim-networks, cim-ablation, pum, start, upmem-accuracy"
+TABLES = "cim-operators, cim-networks, cim-ablation, pnm, pum, start, upmem-accuracy"
 
 
 @pytest.mark.parametrize(

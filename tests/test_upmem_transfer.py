@@ -142,3 +142,13 @@ def test_latency_grows_and_bandwidth_holds_beyond_the_table() -> None:
     ]
     assert per_byte[1] / per_byte[0] == pytest.approx(2560 / 2048, rel=1e-6)
     assert push_seconds(MACHINE, "measured", 2560, 8) > push_seconds(MACHINE, "measured", 2048, 8)
+
+
+def test_pieces_of_a_large_array_are_no_faster_than_the_whole() -> None:
+    machine, mib = load_machine("upmem-2560"), 1 << 20
+    whole = push_seconds(machine, "measured", 2048, mib)
+    pieces = [push_seconds(machine, "measured", 2048, mib // 16, mib) for _ in range(16)]
+    assert sum(pieces) > whole
+    assert push_seconds(machine, "measured", 2048, mib // 16) < pieces[0]
+    linear = push_seconds(machine, "linear", 2048, mib)
+    assert push_seconds(machine, "linear", 2048, mib, 64 * mib) == linear

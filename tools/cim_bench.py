@@ -20,6 +20,7 @@ TABLES = {
     "cim-operators": "cim_opt.tools.bench_cim_operators",
     "cim-networks": "cim_opt.tools.bench_cim_networks",
     "cim-ablation": "cim_opt.tools.bench_cim_ablation",
+    "pnm": "cim_opt.tools.bench_pnm",
     "pum": "cim_opt.tools.bench_pum",
     "start": "cim_opt.tools.bench_start",
     "upmem-accuracy": "cim_opt.tools.bench_upmem_accuracy",
@@ -39,6 +40,7 @@ PUM_OPTIONS = {
 OPTIONS = {
     **dict.fromkeys(PUM_OPTIONS, ("pum", "it says what the baseline of table pum is")),
     "points": ("upmem-accuracy", "table upmem-accuracy is what compares measured points"),
+    "transfer": ("pnm", "it says how table pnm times host transfers"),
 }
 """Options of tables: the table that has it, and what to say where another table is given it."""
 
@@ -70,6 +72,12 @@ def argument_parser() -> argparse.ArgumentParser:
         action="append",
         help="compares with the points of this file instead of those that come with cim-opt; "
         "can be given several times",
+    )
+    parser.add_argument_group("the host transfers of table pnm").add_argument(
+        "--transfer",
+        choices=("measured", "linear"),
+        help="as real systems do, or growing with the DPUs as in the published simulation "
+        "(default: both)",
     )
     return parser
 
