@@ -20,16 +20,13 @@ from cim_opt.tools.upmem_micro_models import MODELS, SAMPLE, kernel_of
 from cim_opt.tools.upmem_points import read_points
 
 MACHINE = load_machine("upmem-1")
-POINT = {
-    "kernel": "vectorop",
-    "parameters": {
-        "dtype": "uint32_t",
-        "tasklets": 2,
-        "blocks_per_tasklet": 4,
-        "elems_per_block": 8,
-    },
-    "measured_ms": 0.5,
+PARAMETERS: dict[str, Any] = {
+    "dtype": "uint32_t",
+    "tasklets": 2,
+    "blocks_per_tasklet": 4,
+    "elems_per_block": 8,
 }
+POINT: dict[str, Any] = {"kernel": "vectorop", "parameters": PARAMETERS, "measured_ms": 0.5}
 
 
 def kernel_with(body: str, tasklets: int) -> KernelOp:
@@ -49,7 +46,7 @@ def refused(tmp_path: Path, content: Any) -> str:
 
 
 def with_parameters(**changes: Any) -> Any:
-    return {"points": [POINT | {"parameters": POINT["parameters"] | changes}]}  # pyright: ignore
+    return {"points": [POINT | {"parameters": PARAMETERS | changes}]}
 
 
 # -- statistics ------------------------------------------------------------------------------------
@@ -110,6 +107,15 @@ def test_what_is_wrong_in_a_file_is_one_line(tmp_path: Path) -> None:
     assert refused(tmp_path, with_parameters(tasklets=0)) == (
         f"point 0 of '{path}' (vectorop) has 'tasklets' 0; it is a whole number from 1; correct it"
     )
+    without = {name: value for name, value in PARAMETERS.items() if name != "dtype"}
+    assert refused(tmp_path, {"points": [POINT | {"parameters": without}]}) == (
+        f"point 0 of '{path}' (vectorop) has 'dtype' None; it is one of uint16_t, uint32_t, "
+        "uint64_t; leave the point out"
+    )
+    assert refused(tmp_path, with_parameters(operation="MUL")) == (
+        f"point 0 of '{path}' (vectorop) has 'operation' 'MUL'; it is one of ADD; "
+        "leave the point out"
+    )
     assert refused(tmp_path, with_parameters(dtype="float")) == (
         f"point 0 of '{path}' (vectorop) has 'dtype' 'float'; it is one of uint16_t, uint32_t, "
         "uint64_t; leave the point out"
@@ -145,6 +151,21 @@ def test_a_matrix_that_is_no_whole_number_of_blocks() -> None:
         "gemv with K = 12 and blocks of 8 elements; the measured kernel goes through whole blocks; "
         "make K a multiple of the block"
     )
+
+
+@pytest.mark.parametrize("elements", [3, 1024])
+def test_blocks_that_no_transfer_moves(elements: int) -> None:
+    with pytest.raises(UserError) as caught:
+        MODELS["sel"].seconds(PARAMETERS | {"elems_per_block": elements})
+    assert caught.value.message() == (
+        f"sel with blocks of {4 * elements} bytes; "
+        "a transfer moves a multiple of 8 bytes, at most 2048; give it another 'elems_per_block'"
+    )
+
+
+def test_more_tasklets_than_a_dpu_has() -> None:
+    with pytest.raises(UserError, match="30 tasklets on upmem-1"):
+        MODELS["sel"].seconds(PARAMETERS | {"tasklets": 30})
 
 
 # -- counting from the text ------------------------------------------------------------------------

@@ -32,7 +32,7 @@ ADDRESSING: Addressing = "compiled"
 
 WIDTHS = {"uint16_t": 2, "uint32_t": 4, "uint64_t": 8}
 
-SAMPLE = {"tasklets": 2, "blocks_per_tasklet": 2, "rows_per_tasklet": 2, "elems_per_block": 16}
+SAMPLE = {"tasklets": 2, "blocks_per_tasklet": 2, "rows_per_tasklet": 8, "elems_per_block": 16}
 """Sizes of the run that says what the data decide; K and N are one block."""
 
 
@@ -112,6 +112,14 @@ def _habits(name: str, text: Text, data: Data, dtype: str, addressing: Addressin
 
 def _seconds(name: str, text: Text, data: Data, p: Parameters) -> float:
     machine = load_machine(MACHINE)
+    size = p["elems_per_block"] * WIDTHS[p["dtype"]]
+    if size > machine.dma_max_bytes or size % machine.dma_align_bytes:
+        raise UserError(
+            f"{name} with blocks of {size} bytes",
+            f"a transfer moves a multiple of {machine.dma_align_bytes} bytes, "
+            f"at most {machine.dma_max_bytes}",
+            "give it another 'elems_per_block'",
+        )
     kernel = text(name, p)
     habits = _habits(name, text, data, p["dtype"], ADDRESSING)
     counts = static_counts(
@@ -127,7 +135,7 @@ def _streaming(name: str) -> Model:
 
     return Model(
         ("tasklets", "blocks_per_tasklet", "elems_per_block"),
-        {"dtype": tuple(WIDTHS), "operation": ("ADD",)},
+        {"dtype": tuple(WIDTHS), "operation": ("ADD", None)},
         lambda p: _seconds(name, streaming_text, streaming_data, p),
         workload,
     )

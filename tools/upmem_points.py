@@ -30,12 +30,13 @@ class Model:
     """One kernel that was measured.
 
     `integers` are its parameters that are whole numbers from 1; `words` those that are one of some
-    words. `seconds` predicts launch and kernel; `workload` is what stays the same when only the
-    way to compute it changes (tasklets, block size): configurations of a workload are compared.
+    words, or may be left out where None is among them. `seconds` predicts launch and kernel;
+    `workload` is what stays the same when only the way to compute it changes (tasklets, block
+    size): configurations of a workload are compared.
     """
 
     integers: tuple[str, ...]
-    words: Mapping[str, tuple[str, ...]]
+    words: Mapping[str, tuple[str | None, ...]]
     seconds: Callable[[Parameters], float]
     workload: Callable[[Parameters], tuple[Any, ...]]
 
@@ -123,9 +124,9 @@ def _check(given: Mapping[str, Any], model: Model, where: str) -> None:
                 f"{where} has '{name}' {value!r}", "it is a whole number from 1", "correct it"
             )
     for name, words in model.words.items():
-        if given.get(name, words[0]) not in words:
+        if given.get(name) not in words:
             raise UserError(
-                f"{where} has '{name}' {given[name]!r}",
-                f"it is one of {', '.join(words)}",
+                f"{where} has '{name}' {given.get(name)!r}",
+                f"it is one of {', '.join(word for word in words if word)}",
                 "leave the point out",
             )
