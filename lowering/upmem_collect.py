@@ -36,7 +36,7 @@ from cim_opt.dialects.pattern import (
 from cim_opt.lowering.emit import Emitter, Index
 from cim_opt.lowering.host_vectors import clone_block, empty, insert_at, length_of
 from cim_opt.lowering.upmem_kernel import dma_granule
-from cim_opt.lowering.upmem_launch import LaunchPlan, Slot, partial_stride
+from cim_opt.lowering.upmem_launch import LaunchPlan, Slot, partial_stride, shares_partials
 from cim_opt.lowering.upmem_stages import (
     constant_attr,
     element_type,
@@ -233,11 +233,15 @@ class ReduceCollector(Collector):
         combine = self.op.combine.clone() if self.op.combine is not None else None
         return ReduceOp(inputs, inits, self.mapped(self.op.shared), self.op.body.clone(), combine)
 
+    def _arrays(self) -> list[int]:
+        """Elements of each array of partial results on a DPU."""
+        return [sum(self._strides)] if shares_partials(self.op) else self._strides
+
     def _start(self) -> list[SSAValue]:
         emit = self.emit
         return [
             empty(emit, element_type(value), emit.mul(self._slots, stride))
-            for value, stride in zip(self.op.inits, self._strides, strict=True)
+            for value, stride in zip(self.op.inits, self._arrays(), strict=False)
         ]
 
     def collect(self, round_: Round, carried: Sequence[SSAValue]) -> list[SSAValue]:
@@ -248,12 +252,12 @@ class ReduceCollector(Collector):
                 upmem.PullOp(
                     round_.dpus,
                     round_.plan.places[Slot("partial", self.op, index)].offset,
-                    emit.value(self._strides[index]),
+                    emit.value(each),
                     value,
-                    emit.value(emit.mul(slot, self._strides[index])),
+                    emit.value(emit.mul(slot, each)),
                 )
             ).result
-            for index, value in enumerate(carried)
+            for index, (value, each) in enumerate(zip(carried, self._arrays(), strict=True))
         ]
 
     def finish(self, carried: Sequence[SSAValue], tail: Tail | None, machine_owners: Index) -> None:
@@ -268,15 +272,33 @@ class ReduceCollector(Collector):
 
     def _fold(self, partials: Sequence[SSAValue]) -> list[SSAValue]:
         inits = self.mapped(self.op.inits)
+        strides = self._strides
+        if shares_partials(self.op):
+            starts = [sum(self._strides[:place]) for place in range(len(self._strides))]
+            strides = self._arrays() * len(starts)
+            partials = [self._from(partials[0], start, strides[0]) for start in starts]
         if self.op.combine is None:
             vectors = [
                 self.every(value, self._slots, stride)
-                for value, stride in zip(partials, self._strides, strict=True)
+                for value, stride in zip(partials, strides, strict=True)
             ]
             return list(self.emit.insert(self._reduce(vectors, inits)).results)
         combine = combine_region(self.op)
-        op = upmem.MergeReduceOp(partials, inits, self._strides, combine)
+        op = upmem.MergeReduceOp(partials, inits, strides, combine)
         return list(self.emit.insert(op).results)
+
+    def _from(self, values: SSAValue, start: int, stride: int) -> SSAValue:
+        """A vector of `stride` elements a DPU and round, without its first ones."""
+        if start == 0:
+            return values
+        # Without a DPU there is nothing to cut off.
+        rest = self.emit.mul(self._slots, stride)
+        count = self.emit.sub(self.emit.maximum(rest, start), start)
+        length = count if isinstance(count, int) else DYNAMIC_INDEX
+        first = self.emit.minimum(rest, start)
+        attr = TensorType(vector_type(values).element_type, [length])
+        op = tensor.ExtractSliceOp(values, [first], [count], [1], attr)
+        return self.emit.insert(op).results[0]
 
     def _combine(self, lhs: Sequence[SSAValue], rhs: Sequence[SSAValue]) -> list[SSAValue]:
         block = self.op.combine_block()

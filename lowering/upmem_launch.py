@@ -185,10 +185,22 @@ def _result_arrays(
             for role in ("totals", "starts")
             for i, e in enumerate(elements)
         ]
+    sizes = [partial_stride(op, i) * element_bytes(e) for i, e in enumerate(elements)]
+    if shares_partials(op):
+        return [(Slot("partial", op, 0), elements[0], 0, sum(sizes))]
     return [
-        (Slot("partial", op, i), e, 0, partial_stride(op, i) * element_bytes(e))
-        for i, e in enumerate(elements)
+        (Slot("partial", op, i), e, 0, size)
+        for i, (e, size) in enumerate(zip(elements, sizes, strict=True))
     ]
+
+
+def shares_partials(op: FoldOp) -> bool:
+    """Whether a DPU's partial results lie in one array, behind each other, and are pulled at once.
+
+    They are scalars of one type: a transfer costs its latency, however little it moves.
+    """
+    kinds = {value.type for value in op.inits}
+    return len(op.inits) > 1 and len(kinds) == 1 and not op.tensor_accumulators
 
 
 def partial_stride(op: FoldOp, index: int) -> int:
@@ -245,7 +257,8 @@ def stage_arrays(
         outputs = {index: array(Slot("kept", op, index)) for index in kept}
         return inputs, outputs, {0: array(Slot("counts", op, 0))}
     if isinstance(op, ReduceOp):
-        return inputs, {i: array(Slot("partial", op, i)) for i in range(len(op.inits))}, {}
+        count = 1 if shares_partials(op) else len(op.inits)
+        return inputs, {i: array(Slot("partial", op, i)) for i in range(count)}, {}
     return inputs, {i: array(op.outs[i]) for i in plan.segment.kept_outputs(op)}, {}
 
 

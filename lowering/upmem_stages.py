@@ -280,14 +280,20 @@ class FoldCode(StageCode):
                 loop.next = self.combine(
                     loop.carried, [emit.load(slot, loop.index) for slot in slots]
                 )
+            each = len(loop.results) // len(self.outputs)
             for index, array in self.outputs.items():
-                step = dma_granule(element_of(array))
-                buffer = kernel.wram(element_of(array), step)
-                emit.store(loop.results[index], buffer, 0)
-                kernel.write(buffer, 0, array, 0, step, step)
+                self._write_partials(array, loop.results[index * each : (index + 1) * each])
             return ()
 
         emit.branch(emit.compare("eq", kernel.tasklet, 0), merge)
+
+    def _write_partials(self, array: SSAValue, values: Sequence[SSAValue]) -> None:
+        """Writes one value, or all of them behind each other, a granule each."""
+        step = dma_granule(element_of(array))
+        buffer = self.kernel.wram(element_of(array), step * len(values))
+        for place, value in enumerate(values):
+            self.emit.store(value, buffer, place * step)
+        self.kernel.write(buffer, 0, array, 0, step * len(values), step * len(values))
 
     # -- tensor accumulators -------------------------------------------------------------------
 

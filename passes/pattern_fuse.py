@@ -51,13 +51,25 @@ from xdsl.passes import ModulePass
 from xdsl.rewriter import Rewriter
 from xdsl.transforms.common_subexpression_elimination import cse
 
-from cim_opt.dialects.pattern import MapOp, PatternOp, ReduceOp, vector_type
+from cim_opt.dialects.pattern import (
+    FilterBase,
+    FoldOp,
+    GroupOp,
+    MapOp,
+    PatternOp,
+    ReduceOp,
+    vector_type,
+)
 from cim_opt.passes.pattern_canonicalize import fold_constants, is_small_constant
 from cim_opt.passes.pattern_compose import can_compose, compose
 from cim_opt.passes.pattern_merge import can_merge, merge, place_of_merged
 
 CHEAP = 4
 """Operations, less constants, of an element function that several consumers may each compute."""
+
+
+LONG_ROW = 512
+"""Elements of a group from which on a row is more work than what is done with its result."""
 
 
 @dataclass(frozen=True)
@@ -154,11 +166,24 @@ def _compose_with_users(producer: PatternOp) -> bool:
         return False
     if not all(can_compose(producer, consumer) for consumer in consumers):
         return False
+    if isinstance(producer, GroupOp) and any(_narrows(producer, user) for user in consumers):
+        return False
     if len(consumers) > 1 and not _pays_to_repeat(producer, consumers):
         return False
     for consumer in consumers:
         _replace(consumer, compose(producer, consumer))
     return True
+
+
+def _narrows(producer: GroupOp, consumer: PatternOp) -> bool:
+    """True when a group of long rows would get narrower results.
+
+    Results come a few a processor, and each processor writes whole granules of them: of narrow ones
+    so many that some processors get no rows.
+    """
+    if producer.group_size < LONG_ROW or isinstance(consumer, FoldOp | FilterBase):
+        return False
+    return _bytes_of(set(consumer.outs)) < _bytes_of(set(producer.outs))
 
 
 def _pays_to_repeat(producer: PatternOp, consumers: Sequence[PatternOp]) -> bool:

@@ -38,7 +38,22 @@ def host_work(op: Operation, args: Sequence[Any], results: Sequence[Any]) -> Wor
     if isinstance(op, upmem.GatherOp):
         # The host makes a list of blocks: two a segment, what is kept and what is thrown away.
         return args[2].nbytes, 2 * len(args[2])
-    if isinstance(op, upmem.MergeScanOp | upmem.MergeReduceOp):
+    if isinstance(op, upmem.MergeReduceOp):
+        return _folding(op, args, results)
+    if isinstance(op, upmem.MergeScanOp):
         elements = max(np.size(arg) for arg in args)
         return bytes_of(args) + bytes_of(results), elements * operations_of(op.combine.block)
     return host_cost.host_work(op, args, results)
+
+
+def _folding(op: upmem.MergeReduceOp, args: Sequence[Any], results: Sequence[Any]) -> Work:
+    """Folding partial results, without what lies between them."""
+    moved = operations = 0
+    rows = zip(args, op.strides.get_values(), results, strict=False)
+    for partials, stride, result in rows:
+        size = np.size(result)
+        count = (len(partials) - size) // stride + 1 if len(partials) >= size else 0
+        moved += count * size * partials.itemsize
+        operations = max(operations, count * size)
+    each = operations_of(op.combine.block)
+    return moved + bytes_of(args[len(results) :]) + bytes_of(results), operations * each
