@@ -83,7 +83,7 @@ class Report:
     """One run of a program on UPMEM. `seconds` is end to end.
 
     It is the sum of the other seconds less `hidden_seconds`: what the host did beside kernels and
-    transfers. `transfer_model` names how host transfers were timed.
+    transfers. `transfer_model` names how host transfers were timed, `cycle_model` how kernels were.
     """
 
     target: str
@@ -98,6 +98,7 @@ class Report:
     host_seconds: float
     hidden_seconds: float
     kernels: Sequence[KernelReport] = field(default_factory=tuple[KernelReport, ...])
+    cycle_model: str = "closed"
 
     @property
     def cycles(self) -> float:
@@ -114,6 +115,8 @@ class Report:
     def to_text(self) -> str:
         """Several aligned lines, without a line break at the end."""
         lines = [f"{self.target} on {self.machine}, transfer model {self.transfer_model}"]
+        if self.cycle_model != "closed":
+            lines[0] += f", cycle model {self.cycle_model}"
         lines += table(self._time_rows())
         for kernel in self.kernels:
             lines += ["", *_kernel_text(kernel)]

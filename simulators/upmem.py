@@ -15,7 +15,7 @@ operation. Changes of a view (slices, casts) and allocations cost nothing.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, ClassVar, Literal
 
 import numpy as np
@@ -106,7 +106,8 @@ class UpmemSimulator:
         machine = self.machine or machine_of(module)
         account = Account(machine, [self.transfer])
         results = self.run_timed(module, entry, args, machine, account)
-        return results, account.reports()[self.transfer]
+        report = account.reports()[self.transfer]
+        return results, replace(report, cycle_model=self.cycles)
 
     @quiet()
     def run_timed(

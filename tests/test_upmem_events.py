@@ -249,7 +249,10 @@ SUM = """
 
 def simulated(cycles: str) -> Report:
     values = np.arange(256, dtype=np.int32)
-    return run(SUM, [values], small_machine(), cycles=cycles)[1]
+    report = run(SUM, [values], small_machine(), cycles=cycles)[1]
+    assert report.cycle_model == cycles
+    assert ("cycle model event" in report.to_text()) == (cycles == "event")
+    return report
 
 
 def test_the_simulator_takes_both() -> None:

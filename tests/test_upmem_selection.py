@@ -152,3 +152,100 @@ def test_what_is_not_known_is_refused() -> None:
         selection("%f = arith.constant 2.0 : f32\n%g = math.sqrt %f : f32")
     with pytest.raises(UserError, match=r"'arith\.mulsi_extended'.*on 128 bits"):
         selection("%w = arith.constant 1 : i64\n%l, %h = arith.mulsi_extended %w, %w : i64")
+
+
+def nested(body: str) -> tuple[int, int]:
+    """Instructions that an outer loop takes in front of it, and in one iteration of it.
+
+    Its body has a loop that stores once, for which 1 is left out in front of it.
+    """
+    inner = "scf.for %j = %c0 to %n step %c1 { " + store("z", "a", "c0") + "}"
+    head = "%n24 = arith.constant 24 : index\nscf.for %i = %c0 to %n step %c1 {"
+    kernel, found = selection(head + body + inner + "}")
+    op = next(op for op in kernel.body.block.ops if isinstance(op, scf.ForOp))
+    return found.blocks[kernel.body.block] - 1, found.blocks[op.body.block] - 1
+
+
+def test_sums_linear_in_a_counter_are_one_addition() -> None:
+    assert nested("") == (1, 1)  # counts down
+    use = "%x = arith.xori %at, %c1 : index\n"
+    times, plus = "%r = arith.muli %i, %n24 : index\n", "%at = arith.addi %t, %r : index\n"
+    # Two instructions for * 24 and one for + become one; the counter counts down.
+    assert nested(times + plus + use) == (1 + 1, 1 + 1 + 1)
+    # The counter itself is used: it counts up.
+    other = "%y = arith.xori %i, %c1 : index\n"
+    assert nested(times + plus + use + other) == (1 + 1, 2 + 1 + 1 + 1)
+    # One addition of the counter saves nothing but the compare.
+    assert nested("%at = arith.addi %t, %i : index\n" + use) == (1 + 1, 1 + 1 + 1)
+    # What the loop computes otherwise is not linear.
+    square = "%r = arith.andi %i, %n24 : index\n"
+    assert nested(square + plus + use) == (1, 2 + 1 + 1 + 1)
+    # Both subtractions and shifts are.
+    shift = "%r = arith.shli %i, %c2 : index\n%at = arith.subi %r, %t : index\n"
+    assert nested(shift + use) == (1 + 1, 1 + 1 + 1)
+
+
+def test_products_with_a_run_time_number_stay_calls() -> None:
+    product = "%r = arith.muli %i, %t : index\n"
+    kernel, found = selection("scf.for %i = %c0 to %n step %c1 {" + product + "}")
+    body = next(op for op in kernel.body.block.ops if isinstance(op, scf.ForOp)).body.block
+    assert [cost.kind for cost in found.operands.values()] == ["mul"]
+    assert found.blocks[body] == 2 + 2  # the loop; two moves, for both are needed again
+
+
+def moves(operands: str, before: str = "") -> int:
+    """Moves of a multiplication in a loop."""
+    x = load("x", "a", "i") + load("y", "b", "i")
+    product = f"%v = arith.muli {operands} : i32\n"
+    outside = "%w = memref.load %c[%c0] : memref<64xi32, $W>\n"
+    head = outside + "scf.for %i = %c0 to %n step %c1 {"
+    kernel, found = selection(head + x + product + before + "}")
+    body = next(op for op in kernel.body.block.ops if isinstance(op, scf.ForOp)).body.block
+    return found.blocks[body] - (1 + 1) - (1 + 1) - 1  # loads, pointers, loop
+
+
+def test_operands_of_a_routine_are_moved_unless_they_are_made_for_it() -> None:
+    assert moves("%x, %y") == 0
+    assert moves("%x, %w") == 1  # from outside the loop
+    assert moves("%x, %x") == 1  # one argument is the other's copy
+    assert moves("%x, %y", "%u = arith.addi %x, %z : i32\n") == 1 + 1  # and the addition
+
+
+def test_the_compiler_uses_indices_where_a_loop_always_stores() -> None:
+    compare = load("x", "a", "i") + "%p = arith.cmpi sgt, %x, %k : i32\n"
+    sometimes = compare + "scf.if %p { " + store("x", "b", "c0") + "}\n"
+    always = load("x", "a", "i") + store("x", "b", "c0")
+    # Load, compare and branch; a pointer; count down.
+    assert iteration(sometimes, "compiled") == 1 + 1 + 1 + 1
+    # Load, store; an address; bump, compare and branch.
+    assert iteration(always, "compiled") == 2 + 1 + 2
+    assert iteration(always, "pointer") == 2 + 1 + 1
+
+
+@pytest.mark.parametrize(("bits", "expected"), [(8, 2), (16, 2), (32, 1), (64, 3)])
+def test_a_test_of_bits_by_width(bits: int, expected: int) -> None:
+    """And, and branch: one instruction where a whole register is tested."""
+    type_ = f"i{bits}"
+    text = f"""
+      %m = upmem.wram : memref<64x{type_}, $W>
+      %zero = arith.constant 0 : {type_}
+      %one = arith.constant 1 : {type_}
+      %x = memref.load %m[%c0] : memref<64x{type_}, $W>
+      %low = arith.andi %x, %one : {type_}
+      %even = arith.cmpi eq, %low, %zero : {type_}
+      scf.if %even {{
+        memref.store %x, %m[%c1] : memref<64x{type_}, $W>
+      }}
+    """
+    assert straight(text) == 1 + expected
+
+
+def test_first_values_of_a_loop_are_moved_when_they_are_used_again() -> None:
+    def front(init: str, after: str = "") -> int:
+        body = "%w = arith.addi %p, %z : i32\nscf.yield %w : i32\n"
+        loop = f"%r = scf.for %i = %c0 to %n step %c1 iter_args(%p = %{init}) -> (i32) {{ {body} }}"
+        return straight(load("x", "a", "c0") + loop + after)
+
+    assert front("z") == 1 + 1 + 1  # load; counter; a constant
+    assert front("x") == 1 + 1
+    assert front("x", "%y = arith.addi %x, %x : i32\n") == 1 + 1 + 1 + 1

@@ -92,7 +92,7 @@ def summary(measured: Sequence[Cells]) -> Cells:
     """The figures over all points of a data set, each by the name of the set."""
     pairs: dict[str, list[Any]] = defaultdict(list)
     for row in measured:
-        pairs[str(row["row"]).split()[0]] += row["pairs"]
+        pairs[str(row["row"]).rsplit(" ", 1)[0]] += row["pairs"]
     pooled = {name: statistics(*zip(*values, strict=True)) for name, values in pairs.items()}
     keys = ("points", "mape", "max_error", "spearman", "workloads", "top1", "regret")
     return {key: {name: cells[key] for name, cells in pooled.items()} for key in keys}
