@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 
 from cim_opt.frontend import Pipeline, clip
-from cim_opt.tools.pnm_workloads.linreg import DIMENSIONS, GRADIENT_SHIFT, added
 
+DIMENSIONS = 10
 STEPS = 1024
-DOT_SHIFT = 10
+DOT_SHIFT = GRADIENT_SHIFT = 10
 SIGMOID = np.rint(4096 / (1 + np.exp(-(np.arange(STEPS) - STEPS // 2) / 64))).astype(np.int32)
 
 
@@ -29,3 +29,7 @@ def logreg(features: Any, label: Any, weights: Any) -> Pipeline:
     p, zeros, shared = Pipeline(), (np.int64(0),) * DIMENSIONS, (weights, SIGMOID)
     p.fetch(p.reduce(step, *features, label, init=zeros, combine=added, shared=shared))
     return p
+
+
+def added(*sums: Any) -> Any:
+    return tuple(a + b for a, b in zip(sums[:DIMENSIONS], sums[DIMENSIONS:], strict=True))

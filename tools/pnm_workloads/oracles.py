@@ -8,9 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from cim_opt.tools.pnm_workloads.logreg import SIGMOID
-from cim_opt.tools.pnm_workloads.ts import DEVIATION, MEAN
-
 Array = npt.NDArray[Any]
 
 
@@ -53,10 +50,12 @@ def mlp(first: Array, x: Array, *others: Array) -> Sequence[Array]:
 
 def ts(series: Array, query: Array, mean: Array, deviation: Array) -> Sequence[Array]:
     m = len(query)
-    windows = np.lib.stride_tricks.sliding_window_view(series.astype(np.int64), m)
-    above = windows @ query.astype(np.int64) - m * MEAN * mean.astype(np.int64)
-    ratio = np.trunc(above / (DEVIATION * deviation)).astype(np.int64)
-    return [(2 * (m - ratio)).min(initial=np.iinfo(np.int32).max).astype(np.int32)]
+    if len(series) < m:
+        return [np.array(np.iinfo(np.int32).max, np.int32)]
+    dot = np.correlate(series.astype(np.int64), query.astype(np.int64))
+    above, scale = dot - m * 63 * mean.astype(np.int64), 37 * deviation.astype(np.int64)
+    ratio = np.sign(above) * (np.abs(above) // scale)
+    return [(2 * (m - ratio)).min().astype(np.int32)]
 
 
 def _errors_to_sums(features: Sequence[Array], error: Array) -> Sequence[Array]:
@@ -72,8 +71,9 @@ def linreg(*arrays: Array) -> Sequence[Array]:
 def logreg(*arrays: Array) -> Sequence[Array]:
     features, label, weights = arrays[:-2], arrays[-2], arrays[-1]
     dot = np.array(features, np.int64).T @ weights.astype(np.int64)
-    place = np.clip((dot >> 10) + len(SIGMOID) // 2, 0, len(SIGMOID) - 1)
-    return _errors_to_sums(features, SIGMOID[place].astype(np.int64) - label)
+    # A value of the table is that of its step's start: steps are 1/64 wide, from -8 to 8.
+    step = np.clip(dot >> 10, -512, 511) / 64
+    return _errors_to_sums(features, np.rint(4096 / (1 + np.exp(-step))).astype(np.int64) - label)
 
 
 def kmeans(*arrays: Array) -> Sequence[Array]:
