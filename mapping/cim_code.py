@@ -22,11 +22,16 @@ from cim_opt.mapping.cim_statements import (
 INPUT, WEIGHTS, OUTPUT = "x", "w", "y"
 """Variables that hold the addresses of the packed tensors when the program starts."""
 
-ORDERS = ("MGLDF", "MLGDF", "MGDLF", "MLDF", "MDLF")
-"""Orders of one set's instructions: M multiply, D drain its sums, L let sums leave, or add them to
-those that wait: its own after D, before it those of the set before, which left D's place then. And
-for the next set G brings its inputs from global to input memory, F fills the register with them
-(without G, from global memory)."""
+ORDERS = (
+    *("MGLDF", "MLGDF", "MGDLF", "MLDF", "MDLF"),
+    *("MGLDJKF", "MGKLDFJ", "MGJKLDF", "MGKLDJF"),
+)
+"""Orders of one set's instructions: M multiply, D drain its sums, J join those of macros that add
+to the same sums, K add the last of them, also to those that wait, L let sums leave, which they do
+in the last pass. J, K and L are of the set itself when they come after D, of the set before
+otherwise, whose sums left D's place then. And for the next set G brings its inputs from global to
+input memory, F fills the register with them (without G, from global memory). Without J and K, L
+does the work of all three, except that sums that waited leave at the end, all at once."""
 
 _NEXT_INPUT, _NEXT_WEIGHTS, _NEXT_OUTPUT, _BUFFER = "next_x", "next_w", "next_y", "buffer"
 
@@ -75,50 +80,70 @@ def _input_bytes(plan: Plan) -> int:
 
 def _chunk(plan: Plan) -> list[Statement]:
     """All rounds of one chunk: the first pass stores sums, later ones add to them."""
-    body = _round(plan, first=True)
-    body += repeat(plan.rounds - 1, _round(plan, first=False))
-    if plan.accumulates:
-        body += _leave(plan)
-    return body
+    if not plan.accumulates:
+        return _round(plan, first=True, last=False)
+    last = _leaves_early(plan)
+    if plan.rounds == 1:
+        body = _round(plan, first=True, last=last)
+    else:
+        body = _round(plan, first=True, last=False)
+        body += repeat(plan.rounds - 1 - last, _round(plan, first=False, last=False))
+        body += _round(plan, first=False, last=True) if last else []
+    return body if last else [*body, *_leave(plan.run_sums)]
 
 
-def _leave(plan: Plan) -> list[Statement]:
-    """The waiting sums go to global memory."""
-    bytes = plan.run_sums * SUM_BYTES
-    return [
-        Copy("output", 0, "global", _NEXT_OUTPUT, bytes),
-        Set(_NEXT_OUTPUT, _NEXT_OUTPUT, bytes),
-    ]
+def _leaves_early(plan: Plan) -> bool:
+    """Whether sums that waited leave set by set."""
+    return "K" in plan.order
 
 
-def _round(plan: Plan, first: bool) -> list[Statement]:
+def _leave(sums: int, less: int = 0) -> list[Statement]:
+    """Waiting sums go to global memory; the address moves on by `less` bytes less than these."""
+    bytes = sums * SUM_BYTES
+    copied = [Copy("output", 0, "global", _NEXT_OUTPUT, bytes)] if sums else []
+    return [*copied, Set(_NEXT_OUTPUT, _NEXT_OUTPUT, bytes - less)]
+
+
+def _round(plan: Plan, first: bool, last: bool) -> list[Statement]:
+    """One round; in the last pass of the `last` one sums leave as soon as they are complete."""
     body: list[Statement] = [
         Load(_NEXT_WEIGHTS, plan.split.macros, plan.rows),
         Set(_NEXT_WEIGHTS, _NEXT_WEIGHTS, plan.weight_bytes),
     ]
-    block = plan.columns // plan.passes * SUM_BYTES
+    block = plan.columns // plan.passes
+    final = plan.passes - 1 if last else None
     for number in range(plan.passes):
-        body += _sets(plan, number * block, store=first and number == 0)
+        start = number * block * SUM_BYTES
+        store = first and number == 0
+        if number != final:
+            body += _sets(plan, start, store, leaves=not plan.accumulates)
+            continue
+        # What lies before the last pass's sums is complete; its own addresses advance before use.
+        bytes = plan.set_sums * SUM_BYTES
+        body += _leave(number * block, less=bytes)
+        body += _sets(plan, start, store, leaves=True)
+        body.append(Set(_NEXT_OUTPUT, _NEXT_OUTPUT, bytes))
     return body
 
 
-def _sets(plan: Plan, start: int, store: bool) -> list[Statement]:
+def _sets(plan: Plan, start: int, store: bool, leaves: bool) -> list[Statement]:
     """One pass over the sets of a chunk; `start` is where its first sums lie in the buffer."""
-    parts = _parts(plan, start, store)
+    parts = _parts(plan, start, store, leaves)
+    order = plan.order if "K" in plan.order else plan.order.replace("L", "JKL")
 
     def run(letters: str) -> list[Statement]:
         return [statement for letter in letters for statement in parts[letter]]
 
-    steady = run(plan.order)
-    if plan.order.index("D") < plan.order.index("L"):
-        return [*run("BI"), *repeat(plan.sets - 1, steady), *run("ME")]
+    before = "".join(letter for letter in order[: order.index("D")] if letter in "JKL")
+    if not before:
+        return [*run("BI"), *repeat(plan.sets - 1, run(order)), *run("ME")]
     if plan.sets == 1:
         return run("BIME")
-    first = run("BI" + plan.order.replace("L", ""))
-    return [*first, *repeat(plan.sets - 2, steady), *run("MLE")]
+    first = "".join(letter for letter in order if letter not in before)
+    return [*run("BI" + first), *repeat(plan.sets - 2, run(order)), *run("M" + before + "E")]
 
 
-def _parts(plan: Plan, start: int, store: bool) -> dict[str, list[Statement]]:
+def _parts(plan: Plan, start: int, store: bool, leaves: bool) -> dict[str, list[Statement]]:
     """The instructions for one set, by the letters of `ORDERS`; B and I begin, E ends.
 
     At both ends nothing works meanwhile, so that the shortest way is the fastest: inputs go to the
@@ -127,18 +152,15 @@ def _parts(plan: Plan, start: int, store: bool) -> dict[str, list[Statement]]:
     """
     bytes = plan.set_bytes
     advance = Set(_NEXT_INPUT, _NEXT_INPUT, bytes)
-    drain, leave = _finish(plan, store)
     back = plan.set_sums * SUM_BYTES
     direct: list[Statement] = [Copy("global", _NEXT_INPUT, "input_register", 0, bytes), advance]
-    parts: dict[str, list[Statement]] = {
+    parts = _finish(plan, store, leaves) | {
         "B": [Set(_BUFFER, start - back)] if plan.accumulates else [],
         "M": [Multiply(0, plan.step_bytes, plan.split.macros, plan.rows, plan.bits)],
         "I": direct,
         "F": direct,
-        "D": drain,
-        "L": leave,
-        "E": [*drain, *leave],
     }
+    parts["E"] = [statement for letter in "DJKL" for statement in parts[letter]]
     if not plan.accumulates and plan.split.rounds == 1:
         forward = Set(_NEXT_OUTPUT, _NEXT_OUTPUT, back)
         parts["E"] = [forward, Copy("output_register", 0, "global", _NEXT_OUTPUT, back)]
@@ -153,23 +175,29 @@ def _partial_sums(plan: Plan) -> int:
     return plan.split.macros * plan.columns
 
 
-def _finish(plan: Plan, store: bool) -> tuple[list[Statement], list[Statement]]:
+def _finish(plan: Plan, store: bool, leaves: bool) -> dict[str, list[Statement]]:
     """What takes the sums of a macro step out of the register, and what becomes of them."""
     partial = plan.run_sums * SUM_BYTES if plan.accumulates else 0
     bytes = plan.set_sums * SUM_BYTES
     drain = _partial_sums(plan) * SUM_BYTES
-    copied: list[Statement] = [Copy("output_register", 0, "output", partial, drain)]
-    if not plan.accumulates:
-        leave = Copy("output", partial, "global", _NEXT_OUTPUT, bytes)
-        advance = Set(_NEXT_OUTPUT, _NEXT_OUTPUT, bytes)
-        return copied, [*_join(plan, partial, partial), advance, leave]
+    drained: list[Statement] = [Copy("output_register", 0, "output", partial, drain)]
     bump = Set(_BUFFER, _BUFFER, bytes)
+    left: list[Statement] = []
+    if leaves:
+        source = _BUFFER if plan.accumulates else partial
+        left.append(Set(_NEXT_OUTPUT, _NEXT_OUTPUT, bytes))
+        left.append(Copy("output", source, "global", _NEXT_OUTPUT, bytes))
+    if not plan.accumulates:
+        joined = _join(plan, partial, partial)
+        return {"D": drained, "J": joined[:-1], "K": joined[-1:], "L": left}
     if store and plan.split.rounds == 1:
-        return [bump, Copy("output_register", 0, "output", _BUFFER, drain)], []
+        stored: list[Statement] = [bump, Copy("output_register", 0, "output", _BUFFER, drain)]
+        return {"D": stored, "J": [], "K": [], "L": left}
     if store:
-        return copied, [bump, *_join(plan, partial, _BUFFER)]
-    joined = _join(plan, partial, partial)
-    return copied, [bump, *joined, Add(_BUFFER, _BUFFER, partial, plan.set_sums)]
+        joined = _join(plan, partial, _BUFFER)
+        return {"D": drained, "J": joined[:-1], "K": [bump, *joined[-1:]], "L": left}
+    added: list[Statement] = [bump, Add(_BUFFER, _BUFFER, partial, plan.set_sums)]
+    return {"D": drained, "J": _join(plan, partial, partial), "K": added, "L": left}
 
 
 def _join(plan: Plan, partial: int, target: str | int) -> list[Statement]:

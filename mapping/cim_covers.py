@@ -63,7 +63,8 @@ def _rectangles(kernel: MacKernel, rows: int, columns: int) -> Iterator[Tiled]:
         # Cutting rows into images along an axis matters only when there is something to cut.
         cut = _inputs(kernel, block) * channels[1] > rows
         for strip in (None, *range(kernel.rank)) if cut else (None,):
-            yield Tiled(rectangle(tile, block, rows, columns, strip=strip), channels)
+            cover = rectangle(tile, block, rows, columns, strip=strip, even=True)
+            yield Tiled(cover, channels)
 
 
 _BLOCKS = 6

@@ -116,8 +116,9 @@ def rectangle(
     *,
     strip: int | None = None,
     whole: bool = True,
+    even: bool = False,
 ) -> Cover:
-    """Blocks of outputs side by side; `strip` and `whole` say how rows are cut, see `from_pairs`.
+    """Blocks of outputs side by side; `strip`, `whole` and `even` as in `from_pairs`.
 
     Along an axis with dilation a block holds the outputs of one residue, which share inputs.
     Raises ValueError when the block has more outputs than the macro columns.
@@ -137,6 +138,7 @@ def rectangle(
         columns,
         strip=strip,
         whole=whole,
+        even=even,
         residues=[range(size) for size in spread],
     )
 
@@ -150,13 +152,15 @@ def from_pairs(
     *,
     strip: int | None = None,
     whole: bool = True,
+    even: bool = False,
     residues: Sequence[Iterable[int]] | None = None,
 ) -> Cover:
     """The cover whose images join output offsets with input offsets, both without channels.
 
     Pairs whose inputs do not fit the rows are cut into several images, along the axis `strip` (the
     first by default) and, if `whole`, on whole lines across it where that takes no more images;
-    otherwise all images but the last are full. As many output channels share an image as the
+    otherwise all images but the last are full. If `even`, the largest image has as few rows as can be
+    with as many images. As many output channels share an image as the
     columns allow; images are repeated for the others, and moved to every point of `residues`
     (values along each axis). A product that several cells could do is done by the first. Raises
     ValueError when the outputs do not fit the columns.
@@ -172,7 +176,8 @@ def from_pairs(
         inputs = sorted(unordered, key=lambda point: _first_axis(point, strip))
         cells = taps_between(plain, [(0, *e) for e in inputs], [(0, *b) for b in outputs])
         _keep_first(cells, lattices.classes(lattice, _array(outputs)), kernel.taps, done)
-        images += _cut(kernel, inputs, outputs, cells, share, partial(_cuts, rows, strip, whole))
+        cuts = partial(_even_cuts if even else _cuts, rows, strip, whole)
+        images += _cut(kernel, inputs, outputs, cells, share, cuts)
     moved_images = tuple(
         moved(kernel, image, by)
         for image in images
@@ -237,6 +242,22 @@ def _cuts(
             return plain
         chunks.append((begin, end))
         begin = end
+    return chunks
+
+
+def _even_cuts(
+    limit: int, strip: int | None, whole: bool, rows: Sequence[Point]
+) -> list[tuple[int, int]]:
+    """The same number of chunks, with the smallest limit that gives no more."""
+    chunks = _cuts(limit, strip, whole, rows)
+    low, high = -(-len(rows) // max(1, len(chunks))), limit
+    while low < high:
+        middle = (low + high) // 2
+        fewer = _cuts(middle, strip, whole, rows)
+        if len(fewer) > len(chunks):
+            low = middle + 1
+        else:
+            high, chunks = middle, fewer
     return chunks
 
 
