@@ -1,9 +1,9 @@
 """The cycles of a program of statements, as the cost model times it.
 
 Scalar work is that of the operations that lowering/cim_emit.py writes for the statements: constants
-at the head, an addition for each address that moves, for a loop its counter, and a move for each
-carried address that cannot stay in its register. So the model's cycles are those that the simulator
-counts on the lowered program.
+behind the first load of weights, or before it where it needs them; an addition for each address
+that moves, for a loop its counter, and a move for each carried address that cannot stay in its
+register. So the model's cycles are those that the simulator counts on the lowered program.
 """
 
 from __future__ import annotations
@@ -36,6 +36,7 @@ from cim_opt.mapping.cim_statements import (
     assigned,
     operands,
     read_first,
+    through_load,
 )
 
 _ENTRY = 0
@@ -52,8 +53,12 @@ def time(
     registers = _Registers()
     registers.names = {name: _Value(_ENTRY, argument=True) for name in arguments}
     registers.walk(statements, _ENTRY)
-    head = Scalar(len(registers.constants))
-    return simulate([head, *_nodes(statements, machine, iter(registers.loops))], machine)
+    loops = iter(registers.loops)
+    end = through_load(statements)
+    head = _nodes(statements[:end], machine, loops)
+    rest = _nodes(statements[end:], machine, loops)
+    needed, others = (Scalar(sum(part)) for part in (registers.made[:end], registers.made[end:]))
+    return simulate([needed, *head, others, *rest], machine)
 
 
 def _nodes(
@@ -93,6 +98,7 @@ class _Value:
 
     home: int
     argument: bool = False
+    constant: bool = False
     uses: int = 0
 
 
@@ -116,29 +122,40 @@ class _Registers:
     names: dict[str, _Value] = field(default_factory=dict[str, _Value])
     constants: dict[int, _Value] = field(default_factory=dict[int, _Value])
     loops: list[_Carried] = field(default_factory=list[_Carried])
+    fresh: int = 0
+    """Constants that are used by now."""
+    made: list[int] = field(default_factory=list[int])
+    """How many constants each statement of the outermost block is the first to use."""
 
     def walk(self, statements: Sequence[Statement], block: int) -> None:
         for statement in statements:
-            match statement:
-                case Set(target, int(source), offset):
-                    self.names[target] = self._constant(source + offset)
-                case Set(target, str(source), 0):
-                    self.names[target] = self.names[source]
-                case Set(target, source, offset):
-                    self._use(source)
-                    self._use(offset)
-                    self.names[target] = _Value(block)
-                case Repeat():
-                    self._loop(statement, block)
-                case _:
-                    for operand in operands(statement):
-                        self._use(operand)
+            before = self.fresh
+            self._one(statement, block)
+            if block == _ENTRY:
+                self.made.append(self.fresh - before)
+
+    def _one(self, statement: Statement, block: int) -> None:
+        match statement:
+            case Set(target, int(source), offset):
+                self.names[target] = self._constant(source + offset)
+            case Set(target, str(source), 0):
+                self.names[target] = self.names[source]
+            case Set(target, source, offset):
+                self._use(source)
+                self._use(offset)
+                self.names[target] = _Value(block)
+            case Repeat():
+                self._loop(statement, block)
+            case _:
+                for operand in operands(statement):
+                    self._use(operand)
 
     def _constant(self, value: int) -> _Value:
-        return self.constants.setdefault(value, _Value(_ENTRY))
+        return self.constants.setdefault(value, _Value(_ENTRY, constant=True))
 
     def _use(self, variable: Variable) -> _Value:
         value = self._constant(variable) if isinstance(variable, int) else self.names[variable]
+        self.fresh += value.constant and value.uses == 0
         value.uses += 1
         return value
 

@@ -36,7 +36,27 @@ def program(name: str, statements: Sequence[Statement]) -> cim.ProgramOp:
         values[variable] = arg
     _Writer(Emitter(block), values).write(statements)
     block.add_op(cim.ReturnOp())
+    _make_constants_late(block)
     return cim.ProgramOp(name, Region(block))
+
+
+def _make_constants_late(block: Block) -> None:
+    """Moves constants behind the first load of weights, if nothing before that uses them.
+
+    Loading takes longer than all of them.
+    """
+    load = next((op for op in block.ops if isinstance(op, cim.LoadWeightsOp)), None)
+    if load is None:
+        return
+    needed: set[SSAValue] = set()
+    for op in block.ops:
+        needed |= {operand for inner in op.walk() for operand in inner.operands}
+        if op is load:
+            break
+    for op in reversed([op for op in block.ops if isinstance(op, arith.ConstantOp)]):
+        if op.result not in needed:
+            op.detach()
+            block.insert_op_after(op, load)
 
 
 class _Writer:

@@ -74,6 +74,12 @@ class Checks:
     def _check_schedule(self, schedule: MapAttr) -> None:
         op, text = self._op, self._text()
         stage = schedules.stage_of(op)
+        if stage == "basis" and op.basis is None:
+            raise UserError(
+                "a schedule to basis[..] without a basis",
+                "the basis says which coordinates are time, rows and columns",
+                "let poly-affine-schedule make both",
+            )
         results = sets.results_of(sets.parse_map(schedule.text.data))
         if stage in ("virtual", "macro"):
             times, rows = results - 2, 1

@@ -15,6 +15,7 @@ from cim_opt.mapping.cim_statements import (
     Multiply,
     Set,
     Statement,
+    late,
     repeat,
     without_unused,
 )
@@ -23,8 +24,9 @@ INPUT, WEIGHTS, OUTPUT = "x", "w", "y"
 """Variables that hold the addresses of the packed tensors when the program starts."""
 
 ORDERS = (
-    *("MGLDF", "MLGDF", "MGDLF", "MLDF", "MDLF"),
+    *("MGLDF", "MLGDF", "MGDLF"),
     *("MGLDJKF", "MGKLDFJ", "MGJKLDF", "MGKLDJF"),
+    *("MLDF", "MDLF"),
 )
 """Orders of one set's instructions: M multiply, D drain its sums, J join those of macros that add
 to the same sums, K add the last of them, also to those that wait, L let sums leave, which they do
@@ -65,7 +67,8 @@ def program(plan: Plan) -> list[Statement]:
     group = [*repeat(plan.output_tiles, tile), Set(INPUT, INPUT, per_group)]
     # While sums leave as they come, their address is advanced before it is used.
     back = 0 if plan.accumulates else plan.set_sums * SUM_BYTES
-    return without_unused([Set(_NEXT_OUTPUT, OUTPUT, -back), *repeat(plan.group_tiles, group)])
+    whole = [Set(_NEXT_OUTPUT, OUTPUT, -back), *repeat(plan.group_tiles, group)]
+    return late(without_unused(whole))
 
 
 def _chunks(plan: Plan, chunk: list[Statement]) -> list[Statement]:
@@ -154,12 +157,10 @@ def _parts(plan: Plan, start: int, store: bool, leaves: bool) -> dict[str, list[
     advance = Set(_NEXT_INPUT, _NEXT_INPUT, bytes)
     back = plan.set_sums * SUM_BYTES
     direct: list[Statement] = [Copy("global", _NEXT_INPUT, "input_register", 0, bytes), advance]
-    parts = _finish(plan, store, leaves) | {
-        "B": [Set(_BUFFER, start - back)] if plan.accumulates else [],
-        "M": [Multiply(0, plan.step_bytes, plan.split.macros, plan.rows, plan.bits)],
-        "I": direct,
-        "F": direct,
-    }
+    parts = _finish(plan, store, leaves)
+    parts["B"] = [Set(_BUFFER, start - back)] if plan.accumulates else []
+    parts["M"] = [Multiply(0, plan.step_bytes, plan.split.macros, plan.rows, plan.bits)]
+    parts["I"] = parts["F"] = direct
     parts["E"] = [statement for letter in "DJKL" for statement in parts[letter]]
     if not plan.accumulates and plan.split.rounds == 1:
         forward = Set(_NEXT_OUTPUT, _NEXT_OUTPUT, back)

@@ -276,5 +276,10 @@ class Plan:
         return first + (self.parts - 1) * later
 
 
+def steps_text(number: int) -> str:
+    """So many macro steps, in words."""
+    return f"{number:,} macro step{'s' * (number != 1)}"
+
+
 def _ceil(value: int, divisor: int) -> int:
     return -(-value // divisor)

@@ -16,6 +16,7 @@ from dataclasses import dataclass, replace
 from functools import cached_property
 
 from cim_opt.mapping.cim_placement import place
+from cim_opt.mapping.cim_plan import steps_text
 from cim_opt.mapping.cim_search import Tiled, tile_of
 from cim_opt.polyhedral.affine_basis import ANY, Basis, Role, Rules, Vector
 from cim_opt.polyhedral.affine_cover import to_cover
@@ -117,7 +118,7 @@ class Schedule:
         steps, images = self.tiles * tile.steps, self.tiles * tile.images
         sets = "1 set" if images == 1 else f"{images:,} sets"
         return (
-            f"{steps:,} macro steps (at least {bound.steps:,}), {sets} of weights, "
+            f"{steps_text(steps)} (at least {bound.steps:,}), {sets} of weights, "
             f"{utilisation(self.kernel, rows, columns, steps):.1%} of the cells used"
         )
 
@@ -274,8 +275,6 @@ def _best_of_tile(
             first = first or schedule
             if _has_code(to_cover(schedule, tile, *macro), tile, macro[1]):
                 return True, schedule, Schedule(kernel, channels, schedule.parts)
-        if splits is not None:
-            break
     return None if first is None else (False, first, Schedule(kernel, channels, first.parts))
 
 

@@ -159,3 +159,29 @@ def without_unused(
             wanted |= {name for name in operands(statement) if isinstance(name, str)}
         kept.append(statement)
     return kept[::-1]
+
+
+def through_load(statements: Sequence[Statement]) -> int:
+    """How many statements of the outermost block end with its first load; 0 when it has none."""
+    places = [place for place, each in enumerate(statements) if isinstance(each, Load)]
+    return places[0] + 1 if places else 0
+
+
+def late(statements: Sequence[Statement]) -> list[Statement]:
+    """The statements with assignments that can wait behind the first load of weights.
+
+    Scalar work then goes on while weights are loaded, instead of delaying them.
+    """
+    end = through_load(statements)
+    if any(isinstance(statement, Repeat) for statement in statements[:end]):
+        return [*statements]
+    needed: set[Variable] = set()
+    first: list[Statement] = []
+    later: list[Statement] = []
+    for statement in reversed(statements[:end]):
+        if isinstance(statement, Set) and not needed & {statement.target, statement.source}:
+            later.append(statement)
+            continue
+        needed |= {*assigned([statement]), *operands(statement)}
+        first.append(statement)
+    return [*first[::-1], *later[::-1], *statements[end:]]

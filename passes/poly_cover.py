@@ -96,6 +96,7 @@ class PolyCoverPass(ModulePass):
 
 def describe(choice: Choice) -> str:
     """Macro steps, images, use and cycles of a choice, and its distance from a lower bound."""
+    from cim_opt.mapping.cim_plan import steps_text
     from cim_opt.polyhedral.bounds import lower_bound
 
     plan = choice.plan
@@ -103,7 +104,7 @@ def describe(choice: Choice) -> str:
     cells = plan.machine.rows * plan.columns
     use = plan.kernel.macs / (plan.macro_steps * cells)
     return (
-        f"{plan.macro_steps:,} macro steps (at least {bound.steps:,}), "
+        f"{steps_text(plan.macro_steps)} (at least {bound.steps:,}), "
         f"{len(plan.cover.images)} images, {use:.1%} of the cells used, "
         f"{choice.cycles:,} cycles, {plan.layout_cycles:,} for layout"
     )

@@ -37,6 +37,7 @@ class PolyMapMacrosPass(ModulePass):
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         from cim_opt.lowering.poly_plans import planned_kernels
+        from cim_opt.mapping.cim_plan import steps_text
 
         for kernel, choice in planned_kernels(op, self.machine, self.movement):
             split = choice.plan.split
@@ -47,5 +48,5 @@ class PolyMapMacrosPass(ModulePass):
                     kernel,
                     f"macros: {split.rounds} rounds x {split.groups} groups x "
                     f"{split.outputs} output channels x {split.positions} positions, "
-                    f"{choice.plan.macro_steps:,} macro steps, {choice.cycles:,} cycles",
+                    f"{steps_text(choice.plan.macro_steps)}, {choice.cycles:,} cycles",
                 )

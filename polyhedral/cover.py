@@ -159,9 +159,9 @@ def from_pairs(
 
     Pairs whose inputs do not fit the rows are cut into several images, along the axis `strip` (the
     first by default) and, if `whole`, on whole lines across it where that takes no more images;
-    otherwise all images but the last are full. If `even`, the largest image has as few rows as can be
-    with as many images. As many output channels share an image as the
-    columns allow; images are repeated for the others, and moved to every point of `residues`
+    otherwise all images but the last are full. If `even`, the largest image has as few rows as can
+    be with as many images. As many output channels share an image as the columns allow; images are
+    repeated for the others, and moved to every point of `residues`
     (values along each axis). A product that several cells could do is done by the first. Raises
     ValueError when the outputs do not fit the columns.
     """

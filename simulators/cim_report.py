@@ -89,7 +89,7 @@ class CimReport:
 
     def _rows(self) -> list[tuple[str, str, str]]:
         clock = self.clock_ns * 1e-9
-        steps = f"{self.macro_steps:,} macro steps"
+        steps = _steps(self.macro_steps)
         energy = ", ".join(f"{name} {amount:,.1f}" for name, amount in self.energy_nj.items())
         return [
             ("launches", format_seconds(self.cycles * clock), f"{self.launches}"),
@@ -133,7 +133,11 @@ class CimReport:
             (
                 f"@{program.name}",
                 f"{program.cycles:,}",
-                f"cycles in {program.launches}, {program.macro_steps:,} macro steps",
+                f"cycles in {program.launches}, {_steps(program.macro_steps)}",
             )
             for program in self.programs
         ]
+
+
+def _steps(number: int) -> str:
+    return f"{number:,} macro step{'s' * (number != 1)}"

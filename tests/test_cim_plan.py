@@ -30,9 +30,12 @@ from cim_opt.mapping.cim_plan import Parts, Plan, Split
 from cim_opt.mapping.cim_search import best_plan, least_cycles, plans, require, tile_of
 from cim_opt.mapping.cim_statements import (
     Copy,
+    Load,
     Repeat,
     Set,
+    Statement,
     assigned,
+    late,
     read_first,
     repeat,
     without_unused,
@@ -380,3 +383,12 @@ def test_products_of_linalg_are_planned_in_every_family() -> None:
     for name in PRODUCTS:
         _, choice = planned(named(name), "cim-32x64-8", mapping="covers")
         assert choice.plan.passes == 1
+
+
+def test_assignments_wait_for_the_first_weights() -> None:
+    load, use = Load("w", 1, 4), Copy("output", 0, "global", "y", 4)
+    moved: list[Statement] = [Set("y", "y", -4), Set("w", "w", 8), load, use]
+    assert late(moved) == [Set("w", "w", 8), load, Set("y", "y", -4), use]
+    kept: list[Statement] = [Set("y", "w"), Set("w", "w", 8), load, use]
+    assert late(kept) == kept
+    assert late([Set("y", "y", -4), use]) == [Set("y", "y", -4), use]

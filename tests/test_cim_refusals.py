@@ -115,7 +115,8 @@ REFUSED = {
     ),
     "order": (
         kernel('order "MMM"'),
-        "order 'MMM' of a kernel; the orders are MGLDF, MLGDF, MGDLF, MLDF, MDLF; use one of these",
+        "order 'MMM' of a kernel; the orders are MGLDF, MLGDF, MGDLF, "
+        "MGLDJKF, MGKLDFJ, MGJKLDF, MGKLDJF, MLDF, MDLF; use one of these",
     ),
     "layout": (
         kernel('macros [1, 1, 1, 2] layout "window7"'),

@@ -212,3 +212,12 @@ def test_merged_images_share_rows() -> None:
     assert merged([one, other]) == Image(
         ((0, 0), (0, 1), (0, 2)), ((0, 0), (0, 1)), ((0, -1), (1, 0), (-1, 1))
     )
+
+
+def test_even_images_have_as_few_rows_as_their_number_allows() -> None:
+    kernel = MacKernel(1, 1, 1, (Axis(56, 7, pad=3, inputs=56),) * 2)
+    full = rectangle(kernel, (2, 4), 64, 8, strip=1)
+    even = rectangle(kernel, (2, 4), 64, 8, strip=1, even=True)
+    assert [len(image.rows) for image in full.images] == [64, 16]
+    assert [len(image.rows) for image in even.images] == [40, 40]
+    assert_exact(even, kernel, 784)

@@ -215,6 +215,12 @@ REFUSED: dict[str, tuple[str, tuple[ModulePass, ...], str]] = {
         (CHECK,),
         "a schedule of 1 coordinates; virtual[..] ends in a row and a column",
     ),
+    "a schedule along no basis": (
+        changed(ALL[:2], ("-> split[", "-> basis[")),
+        (CHECK,),
+        "a schedule to basis[..] without a basis; the basis says which coordinates are time, rows "
+        "and columns; let poly-affine-schedule make both",
+    ),
     "a schedule without splits": (
         changed((PRETILE,), ("splits {o0 = array<i64: 2, 4>} ", "")),
         (CHECK,),

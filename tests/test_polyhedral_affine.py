@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from polyhedral_oracle import counted_steps
 
+from cim_opt.mapping.cim_schedules import best_schedule
 from cim_opt.polyhedral.affine_basis import ANY, PROTOTYPE, Rules, bases, box, coordinates
 from cim_opt.polyhedral.affine_choices import parts_of
 from cim_opt.polyhedral.affine_part import Part
@@ -282,3 +283,20 @@ def test_the_search_finds_the_best_part_of_one_axis(axis: Axis, rows: int, colum
     best = search(kernel, rows, columns)[0]
     every = [steps_of(kernel, (part,), rows, columns) for part in parts_of(axis, columns, ANY)]
     assert best.steps == min(every) == steps_of(kernel, best.parts, rows, columns)
+
+
+@pytest.mark.parametrize(
+    "axes",
+    [
+        (Axis(5), Axis(1, 2, dilation=2), Axis(3, 3, 3, 3, 1), Axis(5, 3, 2, 2)),
+        (Axis(5), Axis(4, 3, 2, 3), Axis(1, 3, 3, 3), Axis(2, 2, 1, 3, 1)),
+        (Axis(5), Axis(7, 2, 3, 3), Axis(3, 3, 3, 2, 1), Axis(2, 3, 2, 1, 1)),
+    ],
+)
+def test_levels_of_a_placed_schedule_have_one(axes: tuple[Axis, ...]) -> None:
+    """What poly-pretile splits, poly-posttile can lay out, though other bases are as short."""
+    kernel = MacKernel(1, 1, 5, axes)
+    found = best_schedule(kernel, 32, 4)
+    assert found is not None and found.is_placed(32, 4)
+    again = best_schedule(kernel, 32, 4, splits=found.splits())
+    assert again is not None and again.is_placed(32, 4)

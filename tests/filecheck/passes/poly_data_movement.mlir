@@ -8,7 +8,7 @@
 // CHECK: remark: 'poly.kernel': order M{{L?}}G{{L?}}DF: {{[0-9,]+}} cycles, {{[0-9,]+}} of them stalls; 1 chunks, 1 launches
 // CHECK: remark: 'poly.kernel': order MGLDF: {{[0-9,]+}} cycles, {{[0-9,]+}} of them stalls; 1 chunks, 1 launches
 // PLAIN: remark: 'poly.kernel': order MDLF: {{[0-9,]+}} cycles, {{[0-9,]+}} of them stalls; 1 chunks, 1 launches
-// REFUSED: poly_data_movement.mlir:20:3: error: order 'FDM' of a kernel; the orders are MGLDF, MLGDF, MGDLF, MLDF, MDLF; use one of these
+// REFUSED: poly_data_movement.mlir:20:3: error: order 'FDM' of a kernel; the orders are MGLDF, MLGDF, MGDLF, MGLDJKF, MGKLDFJ, MGJKLDF, MGKLDJF, MLDF, MDLF; use one of these
 
 // CHECK-LABEL: func.func @matmul(
 // CHECK: macros [{{.*}}] layout "steps" order "M{{L?}}G{{L?}}DF" {
