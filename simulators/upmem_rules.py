@@ -147,8 +147,9 @@ def _if(selector: Selector, op: Operation) -> float:
 def _compare_and_branch(compare: Operation) -> float:
     """A branch on a comparison of its own block."""
     bits = bits_of(compare.operands[0].type)
-    if constant_of(compare.operands[1]) == 0 and _predicate(compare) in (0, 1) and bits == 64:
-        return 1  # the two registers joined by `or`, which branches
+    if bits == 64 and _predicate(compare) in (0, 1):
+        # With 0 the two registers are joined by `or`, which branches; else each pair branches.
+        return 1 if constant_of(compare.operands[1]) == 0 else 2
     if _tests_last_result(compare):
         return 0
     return cost.instructions("compare", bits)

@@ -14,15 +14,15 @@ from typing import Any
 import numpy as np
 
 from cim_opt.errors import UserError
-from cim_opt.tools import upmem_micro_models
+from cim_opt.tools import prim_models, upmem_micro_models
 from cim_opt.tools.accuracy import choices, percent_errors, spearman
 from cim_opt.tools.bench_table import Cells, Row, Table
 from cim_opt.tools.upmem_points import DataSet, Model, Point, read_points
 
-MODELS: dict[str, Model] = {**upmem_micro_models.MODELS}
+MODELS: dict[str, Model] = {**upmem_micro_models.MODELS, **prim_models.MODELS}
 """The kernels of points, by name."""
 
-DEFAULT_FILES = ("upmem_kernels.json",)
+DEFAULT_FILES = ("upmem_kernels.json", "upmem_prim.json")
 """The data sets that come with the package, in the folder of data."""
 
 
@@ -36,7 +36,7 @@ def data_sets(paths: tuple[Path, ...]) -> dict[str, DataSet]:
     """The data sets of files, by name. Raises UserError for what is wrong in one of them."""
     found: dict[str, DataSet] = {}
     for path in paths:
-        data = read_points(path, MODELS)
+        data = read_points(path, MODELS, prim_models.LEFT_OUT)
         if data.name in found:
             raise UserError(
                 f"two data sets are named '{data.name}'",
@@ -109,7 +109,7 @@ def table(options: Mapping[str, Any]) -> Table:
     paths = tuple(Path(name) for name in given) or tuple(default_paths())
     return Table(
         "upmem-accuracy",
-        "Predicted times of kernels against measured ones on one DPU; errors and regret in %.",
+        "Predicted times of kernels against measured ones; errors and regret in %.",
         partial(rows, paths),
         summary,
         configured=table,

@@ -8,14 +8,15 @@ A file is JSON:
                  "measured_ms": 1.25}, ...]}
 
 `measured_ms` is the time of one synchronous launch, seen from the host. `name` names the data set;
-without it the file's name does. What else a file holds is not read. `MODELS` says which kernels
-there are and which parameters each takes.
+without it the file's name does. What else a file holds is not read. A file may also be a list of
+runs of PrIM's programs, {"bench": "VA", "dpus": 4, "param": 1048576, "hw_kernel_ms": 8.26}: those
+of programs that were left out are not read.
 """
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, cast
@@ -59,8 +60,11 @@ class DataSet:
     points: tuple[Point, ...]
 
 
-def read_points(path: Path, models: Mapping[str, Model]) -> DataSet:
-    """The points of a file. Raises UserError, in one line, for what is wrong in it."""
+def read_points(path: Path, models: Mapping[str, Model], left_out: Collection[str] = ()) -> DataSet:
+    """The points of a file. Raises UserError, in one line, for what is wrong in it.
+
+    `left_out` are benchmarks whose runs in a list are not read.
+    """
     try:
         content: object = json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
@@ -69,6 +73,8 @@ def read_points(path: Path, models: Mapping[str, Model]) -> DataSet:
         raise UserError(
             f"'{path}' is not JSON", " ".join(str(error).split()), "correct the file"
         ) from None
+    if isinstance(content, list):
+        content = {"points": _runs(cast("list[Any]", content), left_out)}
     if not isinstance(content, dict) or not isinstance(cast(Any, content).get("points"), list):
         raise UserError(
             f"'{path}' has no list 'points'",
@@ -84,6 +90,22 @@ def read_points(path: Path, models: Mapping[str, Model]) -> DataSet:
     if not points:
         raise UserError(f"'{path}' has no points", "its list is empty", "give it one or more")
     return DataSet(str(meta.get("name", path.stem)), str(meta.get("source", "")), points)
+
+
+def _runs(runs: list[Any], left_out: Collection[str]) -> list[Any]:
+    """A list of runs as points; what is not a run stays as it is."""
+    found: list[Any] = []
+    for run in runs:
+        if not isinstance(run, dict):
+            found.append(run)
+            continue
+        fields = cast("dict[str, Any]", run)
+        if fields.get("bench") not in left_out:
+            parameters = {name: fields.get(name) for name in ("dpus", "param")}
+            measured = fields.get("hw_kernel_ms")
+            point = {"kernel": fields.get("bench"), "parameters": parameters}
+            found.append(point | {"measured_ms": measured})
+    return found
 
 
 def _point(value: Any, where: str, models: Mapping[str, Model]) -> Point:
