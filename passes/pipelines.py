@@ -1,13 +1,14 @@
 """Named pipelines: passes that run others in a fixed order.
 
 `pattern-to-upmem{machine=... tasklets=... block=... dpus=... fuse=... stages=... narrow=...
-merge=...}` is
+merge=... unroll=...}` is
 
-    pattern-fuse, canonicalize, pattern-narrow, convert-pattern-to-upmem
+    pattern-fuse, canonicalize, pattern-narrow, convert-pattern-to-upmem, upmem-unroll
 
 with the conversion's options handed on. With `fuse=false` the first two are left out, so that every
 pattern goes through MRAM as it is written; with `stages=false` only patterns inside of element
-functions are fused; with `narrow=false` the third one is left out.
+functions are fused; with `narrow=false` the third one is left out. `unroll` is the factor of the
+last one, which is chosen when it is left out; 1 leaves loops as they are.
 
 `pattern-to-simdram{machine=... library=... mapping=... narrow=... polarity=...}` is
 
@@ -56,6 +57,7 @@ class PatternToUpmemPipeline(ModulePass):
     stages: bool = True
     narrow: bool = True
     merge: Literal["machine", "host"] = "machine"
+    unroll: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for step in self.steps():
@@ -64,6 +66,7 @@ class PatternToUpmemPipeline(ModulePass):
     def steps(self) -> list[ModulePass]:
         """The passes that this pipeline runs, in order."""
         from cim_opt.lowering.convert_pattern_to_upmem import ConvertPatternToUpmemPass
+        from cim_opt.passes.upmem_unroll import UpmemUnrollPass
 
         convert = ConvertPatternToUpmemPass(
             machine=self.machine,
@@ -79,7 +82,7 @@ class PatternToUpmemPipeline(ModulePass):
             from cim_opt.passes.pattern_narrow import PatternNarrowPass
 
             steps.append(PatternNarrowPass())
-        return [*steps, convert]
+        return [*steps, convert, UpmemUnrollPass(self.unroll)]
 
 
 @dataclass(frozen=True)

@@ -41,7 +41,11 @@ def upmem_options(draw: st.DrawFn) -> Options:
         "fuse": draw(st.booleans()),
         "merge": draw(st.sampled_from(("machine", "host"))),
     }
-    for name, values in (("tasklets", (1, 2, 3)), ("block", (8, 64, 256))):
+    for name, values in (
+        ("tasklets", (1, 2, 3)),
+        ("block", (8, 64, 256)),
+        ("unroll", (1, 2, 3, 8)),
+    ):
         value = draw(st.sampled_from((None, *values)))
         if value is not None:
             options[name] = value

@@ -1,4 +1,4 @@
-// RUN: cim-opt %s -p 'pattern-to-upmem{fuse=false}' | filecheck %s
+// RUN: cim-opt %s -p 'pattern-to-upmem{unroll=1 fuse=false}' | filecheck %s
 
 // A scalar that is a constant on the host is one in the kernel, where a multiplication by it is
 // shifts and additions; another one is an argument of the kernel. Constant tensors are broadcast.

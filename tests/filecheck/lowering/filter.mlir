@@ -1,5 +1,5 @@
-// RUN: cim-opt %s -p 'pattern-to-upmem{tasklets=16 dpus=4 block=256 merge=host}' | filecheck %s
-// RUN: cim-opt %s -p 'pattern-to-upmem{tasklets=16 dpus=4 block=256}' | filecheck %s --check-prefix=GATHER
+// RUN: cim-opt %s -p 'pattern-to-upmem{unroll=1 tasklets=16 dpus=4 block=256 merge=host}' | filecheck %s
+// RUN: cim-opt %s -p 'pattern-to-upmem{unroll=1 tasklets=16 dpus=4 block=256}' | filecheck %s --check-prefix=GATHER
 
 // Each tasklet writes what it keeps to the start of its own range, in whole granules, and its
 // count. A scatter-gather transfer leaves the gaps out; with merge=host the host pulls all in

@@ -1,5 +1,5 @@
-// RUN: cim-opt %s -p 'pattern-to-upmem{fuse=false tasklets=16}' | filecheck %s
-// RUN: cim-opt %s -p 'pattern-to-upmem{tasklets=16}' | filecheck %s --check-prefix=FUSED
+// RUN: cim-opt %s -p 'pattern-to-upmem{unroll=1 fuse=false tasklets=16}' | filecheck %s
+// RUN: cim-opt %s -p 'pattern-to-upmem{unroll=1 tasklets=16}' | filecheck %s --check-prefix=FUSED
 
 // Unfused, the squares stay in MRAM between the two loops, with a barrier: one launch, and the
 // host neither pulls nor pushes them. Fused, there is one loop and no array for them.

@@ -1,4 +1,4 @@
-// RUN: cim-opt %s -p 'pattern-to-upmem{tasklets=16 block=256 dpus=4}' | filecheck %s
+// RUN: cim-opt %s -p 'pattern-to-upmem{unroll=1 tasklets=16 block=256 dpus=4}' | filecheck %s
 
 // Rows of 8, a shared vector that every DPU gets whole and loads once, a reduction inside.
 

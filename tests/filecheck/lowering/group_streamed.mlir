@@ -1,4 +1,4 @@
-// RUN: cim-opt %s -p 'pattern-to-upmem{tasklets=16 dpus=4 block=1024}' | filecheck %s
+// RUN: cim-opt %s -p 'pattern-to-upmem{unroll=1 tasklets=16 dpus=4 block=1024}' | filecheck %s
 
 // Rows of 12,000 bytes go through a buffer of 1,024: the nested reduce runs piece by piece.
 

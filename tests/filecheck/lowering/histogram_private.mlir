@@ -1,4 +1,4 @@
-// RUN: cim-opt %s -p 'pattern-to-upmem{tasklets=16 block=256}' | filecheck %s
+// RUN: cim-opt %s -p 'pattern-to-upmem{unroll=1 tasklets=16 block=256}' | filecheck %s
 
 // 16 copies of 256 bins fit: each tasklet has its own and updates it in place, without a mutex.
 // Then each merges 16 bins over all copies.

@@ -1,4 +1,4 @@
-// RUN: cim-opt %s -p 'pattern-to-upmem{tasklets=16 block=256}' | filecheck %s
+// RUN: cim-opt %s -p 'pattern-to-upmem{unroll=1 tasklets=16 block=256}' | filecheck %s
 
 // 16 copies of 4,096 bins do not fit into 64 KB, two do: 8 tasklets share one, under its mutex.
 // What needs no bin is computed outside of the critical section.

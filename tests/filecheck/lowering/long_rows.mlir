@@ -1,4 +1,4 @@
-// RUN: cim-opt %s -p 'pattern-to-upmem{tasklets=2 dpus=4}' | filecheck %s
+// RUN: cim-opt %s -p 'pattern-to-upmem{unroll=1 tasklets=2 dpus=4}' | filecheck %s
 
 // Rows of 8 KB: a transfer moves at most 2,048 bytes, so that a row takes several.
 

@@ -1,4 +1,4 @@
-// RUN: cim-opt %s -p 'pattern-to-upmem{tasklets=8 block=256}' | filecheck %s
+// RUN: cim-opt %s -p 'pattern-to-upmem{unroll=1 tasklets=8 block=256}' | filecheck %s
 
 // Any length: a kernel whose arguments say how much there is, a loop over rounds, leftovers on the
 // host, beside the DPUs.

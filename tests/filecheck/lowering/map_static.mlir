@@ -1,4 +1,4 @@
-// RUN: cim-opt %s -p 'pattern-to-upmem{tasklets=16 dpus=4}' | filecheck %s
+// RUN: cim-opt %s -p 'pattern-to-upmem{unroll=1 tasklets=16 dpus=4}' | filecheck %s
 
 // A length that is known and divides: no leftovers, no loop over rounds, no kernel arguments.
 // One input twice and several results of several types: granules are those of the smallest.

@@ -1,4 +1,4 @@
-// RUN: cim-opt %s -p 'pattern-to-upmem{tasklets=16 dpus=4}' | filecheck %s
+// RUN: cim-opt %s -p 'pattern-to-upmem{unroll=1 tasklets=16 dpus=4}' | filecheck %s
 
 // The accumulator stays in a register, from the neutral element on; tasklet 0 merges what all
 // tasklets with work have left, and the host folds the DPUs' partial results onto `init`.

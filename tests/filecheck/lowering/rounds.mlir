@@ -1,4 +1,4 @@
-// RUN: cim-opt %s -p 'pattern-to-upmem{machine="%S/small.toml"}' | filecheck %s
+// RUN: cim-opt %s -p 'pattern-to-upmem{unroll=1 machine="%S/small.toml"}' | filecheck %s
 
 // 4 KB of MRAM hold 2 arrays of a few hundred elements: launches in rounds, whose results the
 // host collects one after the other. A machine of the user's is written out in the module.

@@ -1,5 +1,5 @@
-// RUN: cim-opt %s -p 'pattern-to-upmem{tasklets=16 dpus=4}' | filecheck %s --check-prefix=DPU
-// RUN: cim-opt %s -p 'pattern-to-upmem{tasklets=16 dpus=4 merge=host}' | filecheck %s
+// RUN: cim-opt %s -p 'pattern-to-upmem{unroll=1 tasklets=16 dpus=4}' | filecheck %s --check-prefix=DPU
+// RUN: cim-opt %s -p 'pattern-to-upmem{unroll=1 tasklets=16 dpus=4 merge=host}' | filecheck %s
 
 // By default tasklets add up their ranges and leave totals, the host scans the totals of all, and in
 // a second launch tasklets scan from where they are told to start. The leftovers go on from the end.

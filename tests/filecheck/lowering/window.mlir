@@ -1,4 +1,4 @@
-// RUN: cim-opt %s -p 'pattern-to-upmem{tasklets=16 block=256 dpus=4}' | filecheck %s
+// RUN: cim-opt %s -p 'pattern-to-upmem{unroll=1 tasklets=16 block=256 dpus=4}' | filecheck %s
 
 // 999 windows on 1003 elements: 248 a DPU, of 252 elements, since neighbours overlap by 4.
 // The last 7 windows are on the host.
