@@ -67,3 +67,10 @@ def test_the_points_of_the_package(capsys: pytest.CaptureFixture[str]) -> None:
     # A published simulator that runs the compiled programs has 25.
     assert 0 < summary["mape"]["prim"] < 15
     assert summary["spearman"]["prim"] > 0.97
+
+
+def test_whole_blocks_are_read_where_rows_are_short() -> None:
+    module, (matrix, vector) = prim_models.BENCHMARKS["GEMV"].make(20, 24)
+    results, report = UpmemSimulator().run(module, "main", [matrix, vector])
+    np.testing.assert_array_equal(results[0], matrix.reshape(20, 24) @ vector)
+    assert report.kernels[0].read_bytes == 20 * 2 * 1024

@@ -73,8 +73,9 @@ def _pixels(units: int) -> Array:
 
 
 def _gemv(units: int, columns: int) -> Program:
+    """Blocks are read whole: the traffic that uPIMulator publishes of its short rows is that."""
     arrays = [_numbers(units * columns, 50, "int32"), _numbers(columns, 50, "int32")]
-    return prim_rows.gemv(1, *arrays), arrays
+    return prim_rows.gemv(1, *arrays, whole=True), arrays
 
 
 def _mlp(units: int, columns: int) -> Program:
@@ -86,7 +87,8 @@ def _mlp(units: int, columns: int) -> Program:
 
 
 def _ts(units: int, columns: int) -> Program:
-    series = np.arange(units + columns, dtype=np.int32) % 1000
+    # About the 5 steps a product that uPIMulator publishes.
+    series = np.arange(units + columns, dtype=np.int32) % 128
     ones = np.ones(units, np.int32)
     arrays = [series, series[:columns].copy(), ones, ones]
     return prim_rows.ts(1, *arrays), arrays

@@ -32,17 +32,22 @@ BLOCK_BYTES = 1024
 
 
 def _gemv_kernel(
-    host: Host, name: str, rows: int, columns: int, bits: int, relu: bool
+    host: Host, name: str, rows: int, columns: int, bits: int, relu: bool, whole: bool = False
 ) -> tuple[KernelBuilder, int, int]:
-    """The kernel, and where the vector and the results lie; rows start at 0."""
+    """The kernel, and where the vector and the results lie; rows start at 0.
+
+    `whole` reads blocks of 1 KB also where rows are shorter.
+    """
     kernel = host.kernel(name, TASKLETS)
     emit = kernel.emit
-    room, vector_room = padded(rows * columns, bits), padded(columns, bits)
+    block = min(BLOCK_BYTES * 8 // bits, columns)
+    read = BLOCK_BYTES * 8 // bits if whole else block
+    more = read - block
+    room, vector_room = padded(rows * columns + more, bits), padded(columns + more, bits)
     matrix = kernel.mram(0, integer(bits), room)
     vector = kernel.mram(room, integer(bits), vector_room)
     out = kernel.mram(room + vector_room, integer(32), padded(rows, 32))
-    block = min(BLOCK_BYTES * 8 // bits, columns)
-    a, x = (kernel.wram(integer(bits), block) for _ in range(2))
+    a, x = (kernel.wram(integer(bits), read) for _ in range(2))
     chunk = -(-rows // TASKLETS // 2) * 2
     results = kernel.wram(integer(32), chunk)
     low = emit.minimum(emit.mul(kernel.tasklet, chunk), rows)
@@ -52,8 +57,8 @@ def _gemv_kernel(
         emit.store(number(emit, 0), results, place)
         with emit.loop(0, columns, block) as piece:
             start = emit.add(emit.mul(row.index, columns), piece.index)
-            kernel.read(matrix, start, a, 0, block, block)
-            kernel.read(vector, piece.index, x, 0, block, block)
+            kernel.read(matrix, start, a, 0, read, read)
+            kernel.read(vector, piece.index, x, 0, read, read)
             with emit.loop(0, block) as i:
                 left, right = (widened(emit, emit.load(b, i.index)) for b in (a, x))
                 product = binary(emit, arith.MuliOp, left, right)
@@ -71,12 +76,12 @@ def _gemv_kernel(
     return kernel, room, room + vector_room
 
 
-def gemv(dpus: int, matrix: Array, vector: Array) -> ModuleOp:
-    """Rows are shared out in pairs."""
+def gemv(dpus: int, matrix: Array, vector: Array, whole: bool = False) -> ModuleOp:
+    """Rows are shared out in pairs. `whole`: blocks are read whole where rows are shorter."""
     host = Host(dpus, (matrix, vector))
     columns, bits = len(vector), 8 * matrix.dtype.itemsize
     rows = len(matrix) // columns // dpus
-    kernel, vector_at, out_at = _gemv_kernel(host, "gemv", rows, columns, bits, relu=False)
+    kernel, vector_at, out_at = _gemv_kernel(host, "gemv", rows, columns, bits, False, whole)
     host.push(host.args[0], 0, rows * columns)
     host.broadcast(host.args[1], vector_at)
     host.launch(kernel)
