@@ -1,13 +1,15 @@
 """Named pipelines: passes that run others in a fixed order.
 
 `pattern-to-upmem{machine=... tasklets=... block=... dpus=... fuse=... stages=... narrow=...
-merge=... unroll=...}` is
+merge=... reduce_strength=... unroll=...}` is
 
-    pattern-fuse, canonicalize, pattern-narrow, convert-pattern-to-upmem, upmem-unroll
+    pattern-fuse, canonicalize, pattern-narrow, convert-pattern-to-upmem, upmem-strength-reduce,
+    upmem-unroll
 
 with the conversion's options handed on. With `fuse=false` the first two are left out, so that every
 pattern goes through MRAM as it is written; with `stages=false` only patterns inside of element
-functions are fused; with `narrow=false` the third one is left out. `unroll` is the factor of the
+functions are fused; with `narrow=false` the third one is left out, with `reduce_strength=false` the
+last but one. `unroll` is the factor of the
 last one, which is chosen when it is left out; 1 leaves loops as they are.
 
 `pattern-to-simdram{machine=... library=... mapping=... narrow=... polarity=...}` is
@@ -57,6 +59,7 @@ class PatternToUpmemPipeline(ModulePass):
     stages: bool = True
     narrow: bool = True
     merge: Literal["machine", "host"] = "machine"
+    reduce_strength: bool = True
     unroll: int | None = None
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
@@ -82,7 +85,12 @@ class PatternToUpmemPipeline(ModulePass):
             from cim_opt.passes.pattern_narrow import PatternNarrowPass
 
             steps.append(PatternNarrowPass())
-        return [*steps, convert, UpmemUnrollPass(self.unroll)]
+        steps.append(convert)
+        if self.reduce_strength:
+            from cim_opt.passes.upmem_strength_reduce import UpmemStrengthReducePass
+
+            steps.append(UpmemStrengthReducePass())
+        return [*steps, UpmemUnrollPass(self.unroll)]
 
 
 @dataclass(frozen=True)

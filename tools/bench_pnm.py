@@ -25,7 +25,13 @@ from cim_opt.tools.pnm_workloads import COLUMNS, WORKLOADS, Workload
 
 MACHINE = "upmem-2560"
 FRAMEWORKS = ("prim", "simplepim", "cinm", "published")
-PUBLISHED: Mapping[str, Any] = {"stages": False, "tasklets": 11, "merge": "host", "unroll": 1}
+PUBLISHED: Mapping[str, Any] = {
+    "stages": False,
+    "tasklets": 11,
+    "merge": "host",
+    "reduce_strength": False,
+    "unroll": 1,
+}
 """How the published mapping is compiled: every stage goes through MRAM, on 11 tasklets, and the
 host puts scans and filters together."""
 

@@ -39,8 +39,8 @@
 // CHECK-NEXT: [[DONE:%[a-z0-9_]+]] = scf.for
 // CHECK: upmem.push %a[{{.*}}] to [[SET]] at 0 count
 // CHECK-NEXT: upmem.push %b[{{.*}}] to [[SET]] at {{[0-9]+}} count
-// CHECK: [[RUN:%[a-z0-9_]+]] = upmem.launch @add_0 on [[SET]]({{.+}}, {{.+}}) : (index, index) -> !upmem.token
-// CHECK-NEXT: upmem.wait [[RUN]] : !upmem.token
+// CHECK: [[TOKEN:%[a-z0-9_]+]] = upmem.launch @add_0 on [[SET]]({{.+}}, {{.+}}) : (index, index) -> !upmem.token
+// CHECK-NEXT: upmem.wait [[TOKEN]] : !upmem.token
 // CHECK-NEXT: [[PART:%[a-z0-9_]+]] = upmem.pull [[SET]] at [[AT]] count
 // CHECK-NEXT: scf.yield [[PART]] : tensor<?xi32>
 // CHECK: upmem.free [[SET]] : !upmem.dpus
