@@ -5,7 +5,7 @@ import argparse
 import json
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,17 +14,22 @@ from xdsl.utils.exceptions import DiagnosticException
 from cim_opt.errors import UserError
 from cim_opt.tools.failures import USER_ERROR, describe, run_tool
 from cim_opt.tools.load_module import find_entry, load_module, source_name
-from cim_opt.tools.progress import progress
+from cim_opt.tools.progress import print_line, progress
 
 if TYPE_CHECKING:
-    from cim_opt.simulators.run import Option, RunResult, SimdramOptions
+    from xdsl.dialects.builtin import ModuleOp
+
+    from cim_opt.simulators.run import Option, RunResult, SimdramOptions, Values
     from cim_opt.tools.run_inputs import Sizes
+    from cim_opt.tools.upmem_tune import Tuning
 
 TARGETS = ("reference", "upmem", "simdram", "cim", "auto")
 
 ONLY_FOR = {
     "transfer": "upmem",
     "cycles": "upmem",
+    "tune": "upmem",
+    "budget": "upmem",
     "level": "simdram",
     "library": "simdram",
     "timing": "simdram",
@@ -69,6 +74,7 @@ def argument_parser() -> argparse.ArgumentParser:
         help="cycles of upmem's kernels: by the closed form, or event by event for small kernels "
         "(default: closed)",
     )
+    _add_tuning(parser)
     _add_simdram(parser)
     parser.add_argument(
         "--input",
@@ -94,6 +100,23 @@ def argument_parser() -> argparse.ArgumentParser:
         help="options of the target's named pipeline, as cim-opt -p takes them in braces",
     )
     return parser
+
+
+def _add_tuning(parser: argparse.ArgumentParser) -> None:
+    """The search for how to lower, which only target upmem has."""
+    group = parser.add_argument_group("tuning, target upmem")
+    group.add_argument(
+        "--tune",
+        action="store_true",
+        help="searches DPUs x tasklets x block x unroll by simulated time first, says each new "
+        "best and a bound on stderr, and runs the best",
+    )
+    group.add_argument(
+        "--budget",
+        metavar="SECONDS",
+        type=float,
+        help="ends the search after so many seconds of this computer (default: 60)",
+    )
 
 
 def _add_simdram(parser: argparse.ArgumentParser) -> None:
@@ -175,6 +198,12 @@ def _check_options(args: argparse.Namespace) -> None:
                 f"only {target} has it",
                 f"leave it out, or choose --target {target}",
             )
+    if args.budget is not None and not args.tune:
+        raise UserError("--budget without --tune", "it ends a search", "add --tune")
+    if args.budget is not None and not args.budget > 0:
+        raise UserError(
+            f"--budget {args.budget:g}", "a search takes more than 0 seconds", "give such a number"
+        )
     if args.save is not None and not Path(args.save).resolve().parent.is_dir():
         raise UserError(
             f"cannot write {args.save}", "its folder is not there", "make the folder first"
@@ -207,6 +236,8 @@ def _run_file(args: argparse.Namespace, sizes: "Sizes", files: dict[str, str]) -
         module = load_module(args.file)
         entry = find_entry(module, args.entry)
         inputs = make_inputs(entry, sizes, files, args.seed)
+        options = _pipeline_options(args)
+        tuning = _tune(args, module, entry.sym_name.data, inputs, options, say)
         result = run_program(
             module,
             entry.sym_name.data,
@@ -215,17 +246,53 @@ def _run_file(args: argparse.Namespace, sizes: "Sizes", files: dict[str, str]) -
             machine=args.machine,
             transfer=args.transfer or "measured",
             cycles=args.cycles or "closed",
-            pipeline_options=_pipeline_options(args),
+            pipeline_options=options if tuning is None else tuning.options,
             simdram_options=_simdram_options(args),
             progress=say,
         )
     if args.save:
         _save(args.save, result)
     if args.report == "json":
-        print(json.dumps(as_json(entry, inputs, files, args.seed, result), indent=2))
+        values = as_json(entry, inputs, files, args.seed, result)
+        if tuning is not None:
+            values["tuning"] = tuning.to_json_dict()
+        print(json.dumps(values, indent=2))
     else:
+        if tuning is not None:
+            print(tuning.to_text())
         print(as_text(entry, inputs, result))
     return 0 if result.check is None or result.check.ok else USER_ERROR
+
+
+def _tune(
+    args: argparse.Namespace,
+    module: "ModuleOp",
+    entry: str,
+    inputs: "Mapping[str, Values]",
+    options: "Mapping[str, Option]",
+    say: Callable[[str], None],
+) -> "Tuning | None":
+    """The search of --tune, each new best on stderr; None without that option."""
+    if not args.tune:
+        return None
+    from cim_opt.simulators.run import DEFAULT_MACHINES
+    from cim_opt.tools.upmem_tune import DEFAULT_BUDGET, tune
+
+    def improved(best: "Tuning") -> None:
+        print_line(f"cim-run: {best.to_text()}")
+
+    return tune(
+        module,
+        entry,
+        list(inputs.values()),
+        machine=args.machine or DEFAULT_MACHINES["upmem"],
+        transfer=args.transfer or "measured",
+        cycles=args.cycles or "closed",
+        fixed=options,
+        budget=args.budget or DEFAULT_BUDGET,
+        improved=improved,
+        say=say,
+    )
 
 
 def _simdram_options(args: argparse.Namespace) -> "SimdramOptions":

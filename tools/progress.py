@@ -48,6 +48,12 @@ class Progress:
             print(f"\r{'':{WIDTH}}\r", end="", file=sys.stderr, flush=True)
 
 
+def print_line(text: str) -> None:
+    """A line on stderr that stays, over the one that says the step, if that is shown."""
+    start = f"\r{'':{WIDTH}}\r" if sys.stderr.isatty() else ""
+    print(f"{start}{text}", file=sys.stderr, flush=True)
+
+
 def _silent(step: str) -> None:
     """Where nobody watches."""
 
