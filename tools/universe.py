@@ -91,6 +91,7 @@ PASS_SUMMARIES = {
 
 TARGETS = {
     "simdram-bbop": "cim_opt.lowering.translate_simdram_to_bbop:BbopTarget",
+    "upmem-c": "cim_opt.lowering.translate_upmem_to_c:UpmemCTarget",
 }
 
 
