@@ -5,12 +5,12 @@
 // leave while the second one is multiplied, those of the second one at once.
 // CHECK: builtin.module attributes {cim.machine = "cim-32x64-8"} {
 // CHECK-NEXT: cim.program @kernel_0(%x: index, %w: index, %y: index) {
+// CHECK-NEXT: cim.load_weights %w macros 2 rows 4
 // CHECK-NEXT: %0 = arith.constant -64 : index
 // CHECK-NEXT: %1 = arith.constant 0 : index
 // CHECK-NEXT: %2 = arith.constant 8 : index
 // CHECK-NEXT: %3 = arith.constant 64 : index
 // CHECK-NEXT: %4 = arith.addi %y, %0 : index
-// CHECK-NEXT: cim.load_weights %w macros 2 rows 4
 // CHECK-NEXT: cim.copy global[%x] to input_register[%1] bytes 8
 // CHECK-NEXT: %5 = arith.addi %x, %2 : index
 // CHECK-NEXT: cim.mvm %1 step 4 macros 2 rows 4 bits 8
