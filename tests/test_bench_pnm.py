@@ -59,6 +59,11 @@ def test_a_row_has_times_and_speed_ups_by_model() -> None:
     assert found["geomean_prim"] == {"measured": None, "linear": None}
     least = min(cells[f"x {name} measured"] for name in ("simplepim", "published"))
     assert found["min_speedup"]["measured"] == least
+    scan = {"row": "SCAN", "x published linear": 60.0, "published kernel": 1.0, "ours kernel": 1.0}
+    found = summary(["linear"], [cells, scan])
+    ours = cells["x published linear"]
+    assert found["geomean_published"]["linear"] == pytest.approx((60 * ours) ** 0.5)
+    assert found["geomean_published_unmerged"]["linear"] == pytest.approx(ours)
     (row,) = [row for row in one.rows() if row.name == "LOGREG"]
     assert "x published linear" in row.cells()
     assert "x published measured" not in row.cells()
