@@ -26,6 +26,9 @@ from cim_opt.locations import location_of
 from cim_opt.lowering.emit import Emitter, Index
 from cim_opt.lowering.upmem_last_use import last_use
 
+FEW = 4
+"""Elements up to which a copy is no loop."""
+
 
 @dataclass(frozen=True)
 class View:
@@ -101,10 +104,17 @@ class BodyInliner:
         return value
 
     def copy(self, source: View, target: View) -> None:
-        """Copies elements from view to view, in a loop."""
+        """Copies elements from view to view; more than a few in a loop."""
         if source.same_place(target):
             return
         emit = self.emit
+        if source.length <= FEW:
+            values = [
+                emit.load(source.buffer, emit.add(source.base, i)) for i in range(source.length)
+            ]
+            for i, value in enumerate(values):
+                emit.store(value, target.buffer, emit.add(target.base, i))
+            return
         with emit.loop(0, source.length) as loop:
             value = emit.load(source.buffer, emit.add(source.base, loop.index))
             emit.store(value, target.buffer, emit.add(target.base, loop.index))

@@ -1,16 +1,16 @@
 """Named pipelines: passes that run others in a fixed order.
 
 `pattern-to-upmem{machine=... tasklets=... block=... dpus=... fuse=... stages=... narrow=...
-merge=... reduce_strength=... unroll=...}` is
+merge=... reduce_strength=... unroll=... share=...}` is
 
     pattern-fuse, canonicalize, pattern-narrow, convert-pattern-to-upmem, upmem-strength-reduce,
-    upmem-unroll
+    upmem-unroll, upmem-share
 
 with the conversion's options handed on. With `fuse=false` the first two are left out, so that every
 pattern goes through MRAM as it is written; with `stages=false` only patterns inside of element
-functions are fused; with `narrow=false` the third one is left out, with `reduce_strength=false` the
-last but one. `unroll` is the factor of the
-last one, which is chosen when it is left out; 1 leaves loops as they are.
+functions are fused; `narrow=false`, `reduce_strength=false` and `share=false` leave the passes of
+that name out. `unroll` is the factor of upmem-unroll, which is chosen when it is left out; 1 leaves
+loops as they are.
 
 `pattern-to-simdram{machine=... library=... mapping=... narrow=... polarity=...}` is
 
@@ -61,6 +61,7 @@ class PatternToUpmemPipeline(ModulePass):
     merge: Literal["machine", "host"] = "machine"
     reduce_strength: bool = True
     unroll: int | None = None
+    share: bool = True
 
     def apply(self, ctx: Context, op: ModuleOp) -> None:
         for step in self.steps():
@@ -90,7 +91,12 @@ class PatternToUpmemPipeline(ModulePass):
             from cim_opt.passes.upmem_strength_reduce import UpmemStrengthReducePass
 
             steps.append(UpmemStrengthReducePass())
-        return [*steps, UpmemUnrollPass(self.unroll)]
+        steps.append(UpmemUnrollPass(self.unroll))
+        if self.share:
+            from cim_opt.passes.upmem_share import UpmemSharePass
+
+            steps.append(UpmemSharePass())
+        return steps
 
 
 @dataclass(frozen=True)

@@ -26,6 +26,9 @@ After:
 
 This is done where the number cannot be negative: after an unsigned shift or division by a constant,
 or a mask. Products of values that are extended from 8 or 16 bits are short as they are.
+
+What follows from how large numbers can be is in `upmem_bits.py`: comparisons of one register
+instead of two, and one shift instead of two.
 """
 
 from __future__ import annotations
@@ -40,6 +43,7 @@ from xdsl.passes import ModulePass
 from xdsl.utils.hints import isa
 
 from cim_opt.dialects.upmem import KernelOp
+from cim_opt.passes.upmem_bits import cheaper_by_bits
 
 
 @dataclass(frozen=True)
@@ -60,6 +64,8 @@ def _reduce_kernel(kernel: KernelOp) -> None:
             _square_magnitude(op, magnitudes)
         elif isinstance(op, arith.IndexCastOp):
             _cast_low_register(op)
+        else:
+            cheaper_by_bits(op)
 
 
 def _is_wide_square(op: arith.MuliOp) -> bool:

@@ -41,6 +41,7 @@ def upmem_options(draw: st.DrawFn) -> Options:
         "fuse": draw(st.booleans()),
         "merge": draw(st.sampled_from(("machine", "host"))),
         "reduce_strength": draw(st.booleans()),
+        "share": draw(st.booleans()),
     }
     for name, values in (
         ("tasklets", (1, 2, 3)),

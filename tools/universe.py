@@ -28,6 +28,7 @@ PASSES = {
     "pattern-narrow": "cim_opt.passes.pattern_narrow:PatternNarrowPass",
     "upmem-strength-reduce": "cim_opt.passes.upmem_strength_reduce:UpmemStrengthReducePass",
     "upmem-unroll": "cim_opt.passes.upmem_unroll:UpmemUnrollPass",
+    "upmem-share": "cim_opt.passes.upmem_share:UpmemSharePass",
     "convert-pattern-to-upmem": (
         "cim_opt.lowering.convert_pattern_to_upmem:ConvertPatternToUpmemPass"
     ),
@@ -59,10 +60,12 @@ PASS_SUMMARIES = {
     "pattern-narrow": "compute in fewer bits where the result is provably the same",
     "upmem-strength-reduce": "cheaper operations of kernels that give the same values",
     "upmem-unroll": "innermost loops of kernels do several iterations at once",
+    "upmem-share": "kernels compute and load once what they use several times",
     "convert-pattern-to-upmem": "place, distribute and lower pattern operations to upmem",
     "pattern-to-upmem": "named pipeline: pattern-fuse, canonicalize, pattern-narrow, "
-    "convert-pattern-to-upmem, upmem-strength-reduce, upmem-unroll; fuse=false leaves out the "
-    "first two, narrow=false the third, reduce_strength=false and unroll=1 the last two",
+    "convert-pattern-to-upmem, upmem-strength-reduce, upmem-unroll, upmem-share; fuse=false leaves "
+    "out the first two, narrow=false the third, reduce_strength=false, unroll=1 and share=false "
+    "those after the conversion",
     "convert-pattern-to-simdram": "turn pattern operations into bbops on vertical objects",
     "simdram-assign-polarity": "store objects of a simdram program complemented where that is "
     "cheaper",
