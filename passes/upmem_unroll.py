@@ -23,6 +23,20 @@ A DPU takes one or two instructions for each iteration of a loop and for its poi
 of the copies go into the offsets of loads and stores, which cost nothing. Without `factor` it is
 chosen by the size of the body; loops whose bodies are large, and kernels that would outgrow the
 instruction memory, are left as they are.
+
+Before that, loops that are known to do few iterations (a given `factor` at the most) become these,
+unless the factor is 1. A loop around one that did is then itself innermost. Before:
+
+    %r = scf.for %i = %c0 to %c1 step %c1 iter_args(%acc = %start) -> (i32) {
+      %x = memref.load %a[%i] : memref<256xi32, #upmem<space wram>>
+      %s = arith.addi %acc, %x : i32
+      scf.yield %s : i32
+    }
+
+After:
+
+    %x = memref.load %a[%c0] : memref<256xi32, #upmem<space wram>>
+    %r = arith.addi %start, %x : i32
 """
 
 from __future__ import annotations
@@ -45,6 +59,9 @@ FACTORS = ((12, 8), (24, 4), (48, 2))
 
 KERNEL_OPERATIONS = 1200
 """Operations that a kernel has at most after unrolling; instruction memory holds 4,096."""
+
+FEW_OPERATIONS = 64
+"""Operations of all iterations together up to which a loop of known length is no loop any more."""
 
 MOST = 64
 """The largest factor."""
@@ -72,6 +89,8 @@ class UpmemUnrollPass(ModulePass):
 
 def _unroll_kernel(kernel: KernelOp, factor: int | None) -> None:
     room = KERNEL_OPERATIONS - _size(kernel.body.block)
+    if factor != 1:
+        room -= _straighten(kernel, factor, room)
     for loop in [op for op in kernel.walk() if isinstance(op, scf.ForOp) and _innermost(op)]:
         size = _size(loop.body.block)
         times = _chosen(size) if factor is None else factor
@@ -79,6 +98,46 @@ def _unroll_kernel(kernel: KernelOp, factor: int | None) -> None:
             continue
         room -= size * times
         _unroll(loop, times)
+
+
+def _straighten(kernel: KernelOp, factor: int | None, room: int) -> int:
+    """Replaces loops of few iterations by these, inner ones first; the operations that adds.
+
+    `room` are those that it may add. With a factor it is loops of at most so many iterations.
+    """
+    added = 0
+    for loop in reversed([op for op in kernel.walk() if isinstance(op, scf.ForOp)]):
+        times = _times(loop)
+        if times is None or not _innermost(loop) or (factor and times > factor):
+            continue
+        size = _size(loop.body.block)
+        if times == 1 or (size * times <= FEW_OPERATIONS and size * times <= room - added):
+            added += size * (times - 1)
+            _replace(loop, _iterations(loop, times))
+    return added
+
+
+def _times(loop: scf.ForOp) -> int | None:
+    """How many iterations a loop of step 1 does, if that is known."""
+    low, high = constant(loop.lb), constant(loop.ub)
+    if low is None or high is None or constant(loop.step) != 1:
+        return None
+    return max(high - low, 0)
+
+
+def _iterations(loop: scf.ForOp, times: int) -> Sequence[SSAValue]:
+    """Copies of the body before a loop, as many as it does iterations; what they yield."""
+    build = _Builder(loop)
+    low = constant(loop.lb)
+    assert low is not None
+    carried: Sequence[SSAValue] = loop.iter_args
+    for number in range(times):
+        block = Block()
+        carried = _copy(loop.body.block, block, [build.number(low + number), *carried])
+        for op in list(block.ops):
+            op.detach()
+            build.put(op)
+    return carried
 
 
 def _innermost(loop: scf.ForOp) -> bool:
@@ -112,10 +171,14 @@ class _Builder:
         self._constants: dict[int, SSAValue] = {}
 
     def insert(self, op: Operation) -> SSAValue:
+        """Inserts an operation with one result, and returns that."""
+        self.put(op)
+        return op.results[0]
+
+    def put(self, op: Operation) -> None:
         block = self.loop.parent
         assert block is not None
         block.insert_op_before(op, self.loop)
-        return op.results[0]
 
     def number(self, value: int) -> SSAValue:
         if value not in self._constants:

@@ -57,3 +57,37 @@ upmem.kernel @sum tasklets 2 () {
   memref.store %r, %a[%c0] : memref<64xi32, #upmem<space wram>>
   upmem.return
 }
+
+// A loop of one iteration is none, so that the loop around it is innermost: its four iterations are
+// done at once.
+// CHECK: upmem.kernel @nested
+// CHECK-NOT: scf.for
+// CHECK: memref.load %a[{{%[0-9]+}}]
+// CHECK: scf.if
+// CHECK: [[J:%[a-z0-9_]+]] = arith.addi {{%[0-9]+}}, {{%[0-9]+}} : index
+// CHECK-NEXT: memref.store {{%.+}}, %b[[[J]]]
+// CHECK-NOT: scf.for
+// CHECK: upmem.return
+
+// CHOSEN: upmem.kernel @nested
+// CHOSEN-NOT: scf.for
+// CHOSEN: upmem.return
+upmem.kernel @nested tasklets 2 () {
+  %a = upmem.wram : memref<64xi32, #upmem<space wram>>
+  %b = upmem.wram : memref<64xi32, #upmem<space wram>>
+  %zero = arith.constant 0 : i32
+  %c0 = arith.constant 0 : index
+  %c1 = arith.constant 1 : index
+  %c4 = arith.constant 4 : index
+  scf.for %i = %c0 to %c4 step %c1 {
+    %x = memref.load %a[%i] : memref<64xi32, #upmem<space wram>>
+    %positive = arith.cmpi sgt, %x, %zero : i32
+    scf.if %positive {
+      scf.for %j = %c0 to %c1 step %c1 {
+        %k = arith.addi %i, %j : index
+        memref.store %x, %b[%k] : memref<64xi32, #upmem<space wram>>
+      }
+    }
+  }
+  upmem.return
+}
