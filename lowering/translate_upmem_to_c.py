@@ -27,6 +27,7 @@ behind DPU_MRAM_HEAP_POINTER; the host pushes, pulls and sets the arguments. An 
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass
 from typing import IO
 
@@ -53,6 +54,8 @@ from cim_opt.lowering.upmem_c_header import header
 
 INDEX_BITS = 32
 SEPARATOR = "// ----- "
+POOL = 32
+"""Mutexes of a pool, which the SDK wants to be a power of two; they are chosen by low bits."""
 
 OPERATORS = {
     "arith.addi": "+",
@@ -118,8 +121,21 @@ def c_files(module: ModuleOp) -> dict[str, str]:
         )
     files = {"cim_dpu.h": header()}
     for kernel in kernels:
+        _check_name(kernel)
         files[f"{kernel.sym_name.data}.c"] = kernel_to_c(kernel)
     return files
+
+
+def _check_name(kernel: upmem.KernelOp) -> None:
+    """Names go into the C text and name files."""
+    name = kernel.sym_name.data
+    if not re.fullmatch(r"[A-Za-z_][A-Za-z0-9_]*", name):
+        raise UserError(
+            f"kernel '{name}' has no name in C",
+            "C names are of letters, digits and _",
+            "rename it",
+            location_of(kernel),
+        )
 
 
 def kernel_to_c(kernel: upmem.KernelOp) -> str:
@@ -183,7 +199,7 @@ class _Kernel:
         if "barrier" in self.uses:
             parts.append("BARRIER_INIT(meet, NR_TASKLETS);")
         if "mutex_pool" in self.uses:
-            parts.append("MUTEX_POOL_INIT(mutexes, 56);")
+            parts.append(f"MUTEX_POOL_INIT(mutexes, {POOL});")
         if fields:
             parts.append(f"__host struct {{ {' '.join(fields)} }} {self.name}_args;")
         body = ["", "int main(void) {", "  const uint32_t tasklet = me();", "  (void)tasklet;"]
@@ -294,7 +310,7 @@ class _Kernel:
         if op.name in FLOAT_OPERATORS:
             return f"{args[0]} {FLOAT_OPERATORS[op.name]} {args[1]}"
         if op.name in FUNCTIONS:
-            return f"{FUNCTIONS[op.name]}{bits_of(op.results[0].type)}({', '.join(args)})"
+            return self.function(op, args)
         match op:
             case arith.CmpiOp():
                 return self.comparison(op, args)
@@ -310,6 +326,13 @@ class _Kernel:
                 return f"-{args[0]}"
             case _:
                 raise self.unknown(op)
+
+    def function(self, op: Operation, args: list[str]) -> str:
+        """A call of the header; an i1 with a sign is 0 or -1, as a byte."""
+        result = op.results[0].type
+        if width_of(result) == 1 and op.name.endswith("si"):
+            args = [f"(uint8_t)-{arg}" for arg in args]
+        return self.cut(result, f"{FUNCTIONS[op.name]}{bits_of(result)}({', '.join(args)})")
 
     def wrapping(self, op: Operation, args: list[str]) -> str:
         """Narrow operands would be promoted to int, whose overflow C leaves open."""
@@ -342,7 +365,10 @@ class _Kernel:
         attr = op.result.type
         assert isa(attr, MemRefType)
         name = f"w{len(self.buffers)}"
-        element, length = c_type(attr.element_type, op), attr.get_shape()[0]
+        element = c_type(attr.element_type, op)
+        # Each tasklet's row starts at a multiple of 8 bytes.
+        granule = 8 // upmem.element_bytes(attr.element_type)
+        length = -(-attr.get_shape()[0] // granule) * granule
         shared = op.shared is not None
         rows = "" if shared else "[NR_TASKLETS]"
         self.buffers.append(f"static __dma_aligned {element} {name}{rows}[{length}];")

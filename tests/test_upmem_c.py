@@ -92,6 +92,25 @@ def test_integer_operations_at_their_limits(element: str, tmp_path: Path) -> Non
         check(text, [a, b], folder, "-fsanitize=undefined", "-fno-sanitize-recover", dpus=2)
 
 
+I1_OPS = (("shli", "shrui"), ("shrsi", "minsi"), ("maxsi", "divsi"), ("remsi", "maxui"))
+
+
+def test_operations_on_single_bits(tmp_path: Path) -> None:
+    """As signed numbers they are 0 and -1."""
+    a, b = np.array([0, 0, 1, 1] * 9, bool), np.array([0, 1, 0, 1] * 9, bool)
+    for number, (one, other) in enumerate(I1_OPS):
+        folder = tmp_path / str(number)
+        folder.mkdir()
+        body = f"%p = arith.{one} %x, %w : T\n%q = arith.{other} %x, %w : T"
+        check(MAP.replace("BODY", body).replace("T", "i1"), [a, b], folder)
+
+
+def test_rows_of_wram_start_at_multiples_of_eight() -> None:
+    buffer = "%w = upmem.wram : memref<3xi16, #upmem<space wram>>"
+    module = module_of(f"upmem.kernel @k tasklets 2 () {{ {buffer}\n upmem.return }}")
+    assert "uint16_t w0[NR_TASKLETS][4];" in c_files(module)["k.c"]
+
+
 def test_floats_comparisons_and_casts(tmp_path: Path) -> None:
     text = """
     func.func @main(%a: tensor<?xf32>, %b: tensor<?xi8>)
@@ -172,6 +191,10 @@ REFUSALS = {
           upmem.return
         }""",
         "'math.absf' has no translation to C; arith on integers",
+    ),
+    "name": Refusal(
+        'upmem.kernel @"../k" tasklets 1 () { upmem.return }',
+        "kernel '../k' has no name in C; C names are of letters, digits and _; rename it",
     ),
     "type": Refusal(
         """upmem.kernel @k tasklets 1 (%x: i24) {

@@ -21,10 +21,13 @@ void mram_write(const void *from, void *to, uint32_t size);
   }
 #define barrier_wait(barrier) pthread_barrier_wait(barrier)
 
-#define MUTEX_POOL_INIT(name, count) static pthread_mutex_t name[count]; \
+#define MUTEX_POOL_INIT(name, count) \
+  _Static_assert((count) > 0 && ((count) & ((count) - 1)) == 0, "a power of two"); \
+  static pthread_mutex_t name[count]; \
   __attribute__((constructor)) static void name##_init(void) { \
     for (int i = 0; i < count; i++) pthread_mutex_init(&name[i], 0); \
   }
-#define mutex_pool_lock(pool, id) pthread_mutex_lock(&(*(pool))[id])
-#define mutex_pool_unlock(pool, id) pthread_mutex_unlock(&(*(pool))[id])
+#define SHIM_MUTEX(pool, id) (&(*(pool))[(id) & (sizeof *(pool) / sizeof **(pool) - 1)])
+#define mutex_pool_lock(pool, id) pthread_mutex_lock(SHIM_MUTEX(pool, id))
+#define mutex_pool_unlock(pool, id) pthread_mutex_unlock(SHIM_MUTEX(pool, id))
 #endif
