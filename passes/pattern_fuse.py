@@ -58,6 +58,8 @@ from cim_opt.dialects.pattern import (
     MapOp,
     PatternOp,
     ReduceOp,
+    ScanOp,
+    vector_length,
     vector_type,
 )
 from cim_opt.passes.pattern_canonicalize import fold_constants, is_small_constant
@@ -166,6 +168,8 @@ def _compose_with_users(producer: PatternOp) -> bool:
         return False
     if not all(can_compose(producer, consumer) for consumer in consumers):
         return False
+    if any(_tells_a_length(producer, consumer) for consumer in consumers):
+        return False
     if isinstance(producer, GroupOp) and any(_narrows(producer, user) for user in consumers):
         return False
     if len(consumers) > 1 and not _pays_to_repeat(producer, consumers):
@@ -173,6 +177,12 @@ def _compose_with_users(producer: PatternOp) -> bool:
     for consumer in consumers:
         _replace(consumer, compose(producer, consumer))
     return True
+
+
+def _tells_a_length(producer: PatternOp, consumer: PatternOp) -> bool:
+    """True when a scan of unknown length would get inputs of a known one, and so another type."""
+    known = [vector_length(value) for value in producer.inputs if vector_length(value) >= 0]
+    return isinstance(consumer, ScanOp) and bool(known) and vector_length(consumer.outs[0]) < 0
 
 
 def _narrows(producer: GroupOp, consumer: PatternOp) -> bool:
