@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from mlir_examples import full_context
 from mlir_examples import parsed as parsed_in
 from pattern_programs import programs
+from xdsl.dialects.arith import ConstantOp
 from xdsl.dialects.builtin import ModuleOp
 from xdsl.ir import Block
 from xdsl.transforms.canonicalize import CanonicalizePass
@@ -53,8 +54,8 @@ def check_combines(module: ModuleOp) -> None:
         assert neutral_elements(op) is not None
         joins = [type(value.owner) for value in yields_of(op.combine.block)]
         for value, join in zip(op.yielded(), joins, strict=True):
-            # What adds 0 hands its accumulator on.
-            assert isinstance(value.owner, Block | join)
+            # What adds 0 hands its accumulator on, and what multiplies by 0 is 0.
+            assert isinstance(value.owner, Block | ConstantOp | join)
 
 
 @settings(max_examples=CASES, deadline=None)
