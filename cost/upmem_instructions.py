@@ -5,8 +5,9 @@ for longer multiplication and division; it has no floating-point unit. Values na
 register are kept extended to 32 bits, as its loads leave them. An `index` counts as 32 bits.
 
 Sources: the decoded instruction set and SDK routines of a real DPU program; measurements of single
-operations on one DPU (github tud-ccc/cnm-cost-model, UPMEM/LUT/output); published throughput of
-the PrIM micro-benchmarks for floating point. Estimates are marked as such.
+operations on one DPU (github tud-ccc/cnm-cost-model, UPMEM/LUT/output); what the SDK's compiler
+selects for products of 8 and 16 bits (github upmem/llvm-project, llvm/lib/Target/DPU); published
+throughput of the PrIM micro-benchmarks for floating point. Estimates are marked as such.
 
 What this module does not know raises `CostUnknown`; nothing costs 0 for want of a figure.
 """
@@ -27,8 +28,9 @@ INTEGER_WIDTHS = (1, 8, 16, 32, 64)
 LOOP_INSTRUCTIONS = 2
 
 MUL8 = 1  # mul_sl_sl and its like
-MUL8_16 = 3  # by the same count: two products of bytes, one shifted and added
-MUL16 = 8  # four products of bytes, shifted and added, and an extension
+MUL8_16 = 3  # two products of bytes, one shifted and added
+MUL16 = 7  # four products of bytes, three of them shifted and added
+MUL16_SMALL = 1  # the first of them branches when both factors are bytes without a sign; measured
 MUL32_FIXED = 7  # call, swap so that the smaller operand is scanned, moves, return
 MUL64 = 129  # measured; the steps hardly depend on the operands
 DIV32_FIXED = 8  # call and set-up; then one step for each bit of the quotient
@@ -178,9 +180,9 @@ def mul_constant(bits: int, constant: int) -> float:
     return min(len(steps), routine)
 
 
-def mul_bytes(left: int, right: int) -> int:
-    """Instructions of a product of up to 32 bits whose factors are known to have 1 or 2 bytes."""
-    return {2: MUL8, 3: MUL8_16, 4: MUL16}[left + right]
+def mul_by_byte(other: int) -> int:
+    """Instructions of a product, up to 32 bits, of a byte and a factor of `other` bytes, 1 or 2."""
+    return {1: MUL8, 2: MUL8_16}[other]
 
 
 def multiply_chain(constant: int) -> tuple[ChainStep, ...]:
@@ -215,14 +217,18 @@ def mul_instructions(a: npt.ArrayLike, b: npt.ArrayLike, bits: int) -> IntArray:
     """Instructions of a * b for each pair of operands, in their broadcast shape.
 
     Integer arrays, signed or unsigned, of `bits` bits or more. The 32-bit routine scans the
-    smaller operand, both taken as unsigned, bit by bit, and stops after its highest one.
+    smaller operand, both taken as unsigned, bit by bit, and stops after its highest one. A product
+    of 16 bits is one of bytes when both operands, taken as unsigned, are less than 256.
     """
     if bits not in INTEGER_WIDTHS:
         raise CostUnknown(f"no instruction cost for 'mul' on {bits} bits")
     left, right = _integers(a), _integers(b)
+    if bits == 16:
+        small = (_unsigned32(left) | _unsigned32(right)) < 256
+        return np.where(small, np.int64(MUL16_SMALL), np.int64(MUL16))
     if bits != 32:
         shape = np.broadcast_shapes(left.shape, right.shape)
-        return np.full(shape, {1: 1, 8: MUL8, 16: MUL16, 64: MUL64}[bits], np.int64)
+        return np.full(shape, {1: 1, 8: MUL8, 64: MUL64}[bits], np.int64)
     smaller = np.asarray(np.minimum(_unsigned32(left), _unsigned32(right)))
     smaller |= np.uint32(1)  # at least one step, also for 0
     return _bit_length(smaller, MUL32_FIXED)
@@ -230,6 +236,10 @@ def mul_instructions(a: npt.ArrayLike, b: npt.ArrayLike, bits: int) -> IntArray:
 
 def mul_range(bits: int, a: Bounds, b: Bounds) -> CostRange:
     """Cost of a * b when each operand is anywhere in its range (both ends included)."""
+    if bits == 16:
+        small = (1 - _share_from(a, 256)) * (1 - _share_from(b, 256))
+        expected = small * MUL16_SMALL + (1 - small) * MUL16
+        return CostRange(expected, MUL16 if small < 1 else MUL16_SMALL)
     if bits != 32:
         cost = int(mul_instructions(np.zeros(1, np.int64), 0, bits)[0])
         return CostRange(cost, cost)

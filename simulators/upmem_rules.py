@@ -15,9 +15,9 @@ from cim_opt.cost import upmem_instructions as cost
 from cim_opt.dialects import upmem
 from cim_opt.simulators.upmem_addresses import constant_of
 from cim_opt.simulators.upmem_products import (
+    factor_bytes,
     is_extended_product,
     is_read_by_products_only,
-    product_cost,
 )
 
 if TYPE_CHECKING:
@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 REGISTER_BITS = 32
 """Width of an `index` on a DPU."""
+CALL_INSTRUCTIONS = 4
+"""Instructions of a call with its moves."""
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,11 @@ class OperandCost:
     bits: int
     signed: bool = False
     extra: int = 0
+
+    @property
+    def code(self) -> int:
+        """Instructions in the kernel's text: all of a product of 16 bits, else a call's."""
+        return cost.MUL16 if self.kind == "mul" and self.bits == 16 else CALL_INSTRUCTIONS
 
 
 def bits_of(type: Attribute) -> int:
@@ -72,9 +79,13 @@ def _multiply(selector: Selector, op: Operation) -> float:
         constant = constant_of(operand)
         if constant is not None:
             return cost.mul_constant(bits, constant)
-    short = product_cost(op)
-    if short is not None:
-        return short
+    narrow = factor_bytes(op)
+    if narrow is not None and min(narrow) == 1:
+        return cost.mul_by_byte(max(narrow))
+    if narrow is not None:
+        # By the values, and the sum of the products is extended again where it has 16 bits.
+        selector.result.operands[op] = OperandCost("mul", 16)
+        return 0 if bits > 16 or _only_stored(op) else cost.instructions("truncate", bits)
     if bits == 32:
         selector.result.operands[op] = OperandCost("mul", bits)
         return _moves(op)
@@ -224,11 +235,17 @@ def _extend(signed: bool) -> Rule:
 
 def _truncate(op: Operation, bits: int) -> float:
     """Narrow values are kept extended; a store or a product of bytes takes the low bits of any."""
-    if all(isinstance(u.operation, memref.StoreOp) and u.index == 0 for u in op.results[0].uses):
+    if _only_stored(op):
         return 0
     if bits in (8, 16) and is_read_by_products_only(op.results[0]):
         return 0
     return cost.instructions("truncate", bits)
+
+
+def _only_stored(op: Operation) -> bool:
+    """A result of which stores, which take the low bits of any, are the only uses."""
+    uses = op.results[0].uses
+    return all(isinstance(use.operation, memref.StoreOp) and use.index == 0 for use in uses)
 
 
 def _index_cast(_: Selector, op: Operation) -> float:

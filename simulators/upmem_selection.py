@@ -39,15 +39,13 @@ from cim_opt.errors import UserError
 from cim_opt.hardware.upmem import UpmemMachine
 from cim_opt.locations import location_of
 from cim_opt.simulators.upmem_addresses import Addresses, constant_of
-from cim_opt.simulators.upmem_rules import RULES, OperandCost
+from cim_opt.simulators.upmem_rules import CALL_INSTRUCTIONS, RULES, OperandCost
 from cim_opt.simulators.upmem_strength import Reduction, reduction_of
 
 Addressing = Literal["pointer", "index", "compiled"]
 
 LONGEST_INLINE = 16
 """An operation that takes more instructions is a routine that is called."""
-CALL_INSTRUCTIONS = 4
-"""Instructions of a call with its moves."""
 
 
 @dataclass
@@ -147,8 +145,11 @@ class Selector:
             ) from error
         if isinstance(op, upmem.MramReadOp | upmem.MramWriteOp):
             self.result.transfers[op] = taken
-        called = taken > LONGEST_INLINE or op in self.result.operands
-        self.result.code += CALL_INSTRUCTIONS if called else taken
+        by_values = self.result.operands.get(op)
+        if by_values is not None:
+            self.result.code += by_values.code
+        else:
+            self.result.code += CALL_INSTRUCTIONS if taken > LONGEST_INLINE else taken
         return taken
 
     def loop(self, op: scf.ForOp) -> int:

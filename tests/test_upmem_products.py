@@ -1,10 +1,13 @@
 """Multiplications of values that are extended from 8 or 16 bits, in instructions of a DPU."""
 
+from collections.abc import Sequence
+
 import pytest
 from upmem_programs import module_of, small_machine
 
 from cim_opt.dialects import upmem
-from cim_opt.simulators.upmem_selection import select
+from cim_opt.simulators.upmem_rules import OperandCost
+from cim_opt.simulators.upmem_selection import Selection, select
 
 FRAME = """
 upmem.kernel @k tasklets 1 () {{
@@ -21,14 +24,26 @@ upmem.kernel @k tasklets 1 () {{
 """
 
 
-def instructions(body: str, left: str, right: str, result: str) -> int | None:
-    """Instructions between the loads and the store; None when they depend on the operands."""
+def selected(body: str, left: str, right: str, result: str) -> tuple[Selection, int]:
+    """The selection, and its instructions between the loads and the store, without products whose
+    instructions depend on the operands.
+    """
     module = module_of(FRAME.format(body=body, left=left, right=right, result=result))
     kernel = next(op for op in module.ops if isinstance(op, upmem.KernelOp))
     selection = select(kernel, small_machine(1))
-    if selection.operands:
-        return None
-    return selection.blocks[kernel.body.block] - 4  # two loads, a store and the return
+    return selection, selection.blocks[kernel.body.block] - 4  # two loads, a store and the return
+
+
+def instructions(body: str, left: str, right: str, result: str) -> int | None:
+    """Instructions between the loads and the store; None when they depend on the operands."""
+    selection, count = selected(body, left, right, result)
+    return None if selection.operands else count
+
+
+def by_values(body: str, types: Sequence[str]) -> tuple[list[OperandCost], int]:
+    """What depends on the operands, and the instructions besides."""
+    selection, count = selected(body, *types)
+    return list(selection.operands.values()), count
 
 
 def extended(left: str, right: str, signs: str, target: str) -> str:
@@ -46,7 +61,23 @@ def test_a_product_of_bytes_is_one_instruction(signs: str, target: str) -> None:
 
 def test_products_of_two_bytes_take_the_products_of_their_bytes() -> None:
     assert instructions(extended("i8", "i16", "su", "i32"), "i8", "i16", "i32") == 3
-    assert instructions(extended("i16", "i16", "ss", "i32"), "i16", "i16", "i32") == 8
+    for signs in ("ss", "su", "uu"):
+        body = extended("i16", "i16", signs, "i32")
+        assert by_values(body, ("i16", "i16", "i32")) == ([OperandCost("mul", 16)], 0)
+
+
+def test_what_is_kept_of_16_bits_is_extended_again_unless_it_is_only_stored() -> None:
+    stored = "%p = arith.muli %x, %y : i16"
+    assert by_values(stored, ("i16",) * 3) == ([OperandCost("mul", 16)], 0)
+    used = "%m = arith.muli %x, %y : i16\n%p = arith.addi %m, %x : i16"
+    assert by_values(used, ("i16",) * 3) == ([OperandCost("mul", 16)], 2)
+
+
+def test_the_text_of_a_kernel_has_all_of_a_product_of_16_bits() -> None:
+    selection, _ = selected(extended("i16", "i16", "ss", "i32"), "i16", "i16", "i32")
+    assert selection.code == 4 + 7
+    selection, _ = selected("%p = arith.muli %x, %y : i32", "i32", "i32", "i32")
+    assert selection.code == 4 + 4
 
 
 def test_whole_words_depend_on_their_values() -> None:
